@@ -1,0 +1,12 @@
+/** ESM under Jest: SWC compiles, `#lib` imports resolve to the sources through the "source" condition. */
+export default {
+  rootDir: ".",
+  roots: ["<rootDir>/apps", "<rootDir>/libs", "<rootDir>/test", "<rootDir>/bench"],
+  testMatch: ["**/*.spec.ts"],
+  extensionsToTreatAsEsm: [".ts"],
+  moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
+  transform: { "^.+\\.ts$": ["@swc/jest"] },
+  testEnvironment: "node",
+  testEnvironmentOptions: { customExportConditions: ["source", "node", "node-addons"] },
+  modulePathIgnorePatterns: ["<rootDir>/dist/", "<rootDir>/.tools/"],
+};

@@ -1,0 +1,38 @@
+import { TypeID, typeidUnboxed } from "typeid-js";
+import { v5 } from "uuid";
+
+/** TypeID prefixes: memory, node, job, API key, tenant. */
+export type IdKind = "mem" | "nod" | "job" | "key" | "ten";
+
+/** A source of fresh ids, a parameter wherever ids are made so that tests can fix them. */
+export type IdSource = (kind: IdKind) => string;
+
+/** Time-ordered random ids (UUIDv7 in TypeID form). */
+export const randomId: IdSource = (kind) => typeidUnboxed(kind);
+
+/** True if `text` is a well-formed TypeID of that kind. O(1). */
+export function isId(kind: IdKind, text: string): boolean {
+  try {
+    return TypeID.fromString(text, kind).toString() === text;
+  } catch {
+    return false;
+  }
+}
+
+/** The UUID inside a TypeID. Throws on a malformed id. */
+export function uuidOf(id: string): string {
+  return TypeID.fromString(id).toUUID();
+}
+
+/** The TypeID of that kind around a UUID. */
+export function idFromUuid(kind: IdKind, uuid: string): string {
+  return TypeID.fromUUID(kind, uuid).toString();
+}
+
+/**
+ * The id of the `ordinal`-th node that a job creates (architecture, "Consistency"): UUIDv5 of the job's UUID and the
+ * ordinal, so that a second attempt of the job writes the same ids.
+ */
+export function derivedNodeId(jobId: string, ordinal: number): string {
+  return idFromUuid("nod", v5(String(ordinal), uuidOf(jobId)));
+}

@@ -1,0 +1,6 @@
+export * from "./clock.js";
+export * from "./config.js";
+export * from "./errors.js";
+export * from "./ids.js";
+export * from "./limits.js";
+export * from "./node.js";

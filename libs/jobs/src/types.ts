@@ -1,0 +1,114 @@
+import type { ErrorCode } from "#core";
+
+/** One queue per kind. */
+export type JobKind = "query" | "insert" | "score" | "maintain";
+
+/** `queued` also between attempts; `failed`: not retryable; `dead`: attempts spent. */
+export type JobState = "queued" | "active" | "completed" | "failed" | "dead" | "cancelled";
+
+/** The problem a job ended with: what the waiting request answers. */
+export interface JobError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+/** A job as its status hash tells it. Times are milliseconds since the epoch. */
+export interface JobRecord {
+  readonly id: string;
+  readonly tenant: string;
+  readonly memory: string;
+  readonly kind: JobKind;
+  readonly state: JobState;
+  readonly progress: { readonly done: number; readonly total: number };
+  readonly createdAt: number;
+  readonly startedAt?: number;
+  readonly finishedAt?: number;
+  readonly attempts: number;
+  /** JSON; only when `completed`. */
+  readonly result?: unknown;
+  /** Only when `failed`, `dead` or `cancelled`. */
+  readonly error?: JobError;
+}
+
+/** One entry of a job's bounded event stream. `id` is what `Last-Event-ID` names. */
+export interface JobEvent {
+  readonly id: string;
+  readonly type: "state" | "progress";
+  readonly record: JobRecord;
+}
+
+export interface SubmitRequest {
+  readonly kind: JobKind;
+  readonly tenant: string;
+  readonly memory: string;
+  /** Validated already; JSON. Kept by reference over LIMITS.payloadBytes. */
+  readonly payload: unknown;
+  /** Same key and fingerprint: the same job; another fingerprint: `idempotency_conflict`. 24 h. */
+  readonly idempotency?: { readonly key: string; readonly fingerprint: string };
+}
+
+/**
+ * What the API needs of jobs. Every method is bounded by a time-out of its own; a Redis that is down answers
+ * `queue_unavailable`. Another tenant's job is `job_not_found`.
+ */
+export interface JobClient {
+  /** Acknowledged = durable: the job runs even if this process dies right after. */
+  submit(request: SubmitRequest): Promise<JobRecord>;
+  /** Submits and waits up to `waitMs` for the end (the waiter registers before the job is added). Fast path of queries. */
+  submitAndWait(request: SubmitRequest, waitMs: number, signal?: AbortSignal): Promise<JobRecord>;
+  get(tenant: string, id: string): Promise<JobRecord>;
+  /** Newest first. */
+  list(
+    tenant: string,
+    query: {
+      readonly memory?: string;
+      readonly state?: JobState;
+      readonly kind?: JobKind;
+      readonly limit: number;
+      readonly after?: string;
+    },
+  ): Promise<readonly JobRecord[]>;
+  /** Queued: at once; active: the signal reaches the handler. Cancelling a cancelled job is a no-op; another ended one is `job_finished`. */
+  cancel(tenant: string, id: string): Promise<JobRecord>;
+  /** The job's events after `after` (all that are kept when absent), then live ones until the end or the signal. */
+  events(
+    tenant: string,
+    id: string,
+    options: { readonly after?: string; readonly signal: AbortSignal },
+  ): AsyncIterable<JobEvent>;
+  /** Jobs by queue and state, for the backlog gauges. */
+  counts(): Promise<Readonly<Record<JobKind, Readonly<Record<string, number>>>>>;
+  /** Resolves if Redis answers within its time-out. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What a handler knows about its run. */
+export interface JobContext {
+  readonly id: string;
+  readonly tenant: string;
+  readonly memory: string;
+  /** 1 for the first. */
+  readonly attempt: number;
+  readonly createdAt: number;
+  /** Aborted on cancellation and when a stop runs out of time. */
+  readonly signal: AbortSignal;
+  /** Coalesced; cheap to call often. */
+  progress(done: number, total: number): void;
+}
+
+/** A job's effect. Throws EspalierError: retryable ones are tried again, others fail the job. The result is JSON. */
+export type JobHandler = (payload: unknown, context: JobContext) => Promise<unknown>;
+
+/** Where payloads and results over their limits are kept. The tree store's blobs fill it. */
+export interface PayloadStore {
+  put(
+    tenant: string,
+    key: string,
+    bytes: Uint8Array,
+    options: { readonly memory?: string; readonly expiresAt: number },
+  ): Promise<void>;
+  get(tenant: string, key: string): Promise<Uint8Array | undefined>;
+  delete(tenant: string, key: string): Promise<void>;
+}

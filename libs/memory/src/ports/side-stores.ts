@@ -1,0 +1,46 @@
+import type { EmbeddingCache, EntailmentCache } from "#scoring";
+
+/** Persistent caches, keyed by tenant and deleted with it. Bounded by rows; the oldest go first. */
+export interface CacheStore {
+  embeddings(tenant: string): EmbeddingCache;
+  entailments(tenant: string): EntailmentCache;
+}
+
+/** Bytes kept by reference: large job payloads and results. */
+export interface BlobStore {
+  put(
+    tenant: string,
+    key: string,
+    bytes: Uint8Array,
+    options: { readonly memory?: string; readonly expiresAt: number },
+  ): Promise<void>;
+  get(tenant: string, key: string): Promise<Uint8Array | undefined>;
+  delete(tenant: string, key: string): Promise<void>;
+  /** Deletes what expired before `now`; answers the count. */
+  sweep(now: number): Promise<number>;
+}
+
+export type KeyScope = "read" | "write" | "admin" | "operator";
+
+/** An API key; the secret itself is never stored, only its SHA-256. */
+export interface ApiKey {
+  /** TypeID `key_…`. */
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly scopes: readonly KeyScope[];
+  /** Only memories whose id begins so; absent: all of the tenant. */
+  readonly memoryPrefix?: string;
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+}
+
+export interface KeyStore {
+  /** `hash`: SHA-256 of the secret, hex; unique. */
+  add(key: ApiKey, hash: string): Promise<void>;
+  byHash(hash: string): Promise<ApiKey | undefined>;
+  list(tenant: string, page: { readonly limit: number; readonly after?: string }): Promise<readonly ApiKey[]>;
+  /** False if the tenant has no such key. */
+  remove(tenant: string, id: string): Promise<boolean>;
+  count(): Promise<number>;
+}

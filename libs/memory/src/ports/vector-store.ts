@@ -1,0 +1,84 @@
+import type { MemoryScope, NodeFilter } from "#core";
+import type { Embedding, LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
+
+/** A vector of one field of one node state. */
+export interface VectorPoint extends StateRef {
+  readonly field: string;
+  readonly model: string;
+  readonly embedding: Embedding;
+}
+
+/** What a read of vectors is about. */
+export interface VectorRead {
+  readonly revision: number;
+  readonly model: string;
+  readonly field: string;
+}
+
+/** Count and order-free hash of the points of a memory: equal sets have equal fingerprints in every store. */
+export interface Fingerprint {
+  readonly count: number;
+  readonly hash: string;
+}
+
+/** Scores inside the store; vectors never travel at query time. Errors: `model_dimension`, `store_unavailable`. */
+export interface VectorStore {
+  /** Cosine per state, in order; NaN where no vector of that model is stored. One call. */
+  scores(
+    scope: MemoryScope,
+    read: VectorRead,
+    vector: Float32Array,
+    states: readonly StateRef[],
+  ): Promise<Float64Array>;
+  /** By max(0, cosine) rounded to 1e-6 descending, then path key; zeros left out. */
+  topK(
+    scope: MemoryScope,
+    read: VectorRead,
+    vector: Float32Array,
+    filter: NodeFilter,
+    options: { readonly limit: number; readonly exact: boolean },
+  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }>;
+  /** States live at the revision whose field has a text and no vector of that model: of the filter or among the named; with the text. */
+  missing(
+    scope: MemoryScope,
+    read: VectorRead,
+    of: { readonly filter: NodeFilter } | { readonly states: readonly StateRef[] },
+    limit: number,
+  ): Promise<readonly (StateRef & { readonly text: string })[]>;
+  /** Repeats safely. A point whose state does not exist (deleted meanwhile) is dropped. */
+  upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void>;
+  /** Points of one model, or all. Answers the count. */
+  delete(scope: MemoryScope, what: { readonly model?: string }): Promise<number>;
+  fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint>;
+}
+
+/** Term weights of one field of one node state (static: k1, b and the reference length are fixed). */
+export interface FieldTerms extends StateRef {
+  readonly field: string;
+  readonly weights: ReadonlyMap<string, number>;
+}
+
+/** An inverted index per (memory, field). Documents are the live head states whose field is not empty. */
+export interface LexicalIndex {
+  /** Whether the field is indexed (`""` always is). */
+  indexed(scope: MemoryScope, field: string): Promise<boolean>;
+  /** Indexes an attribute field that was not: weights of every live state with a text in it; kept by later commits. */
+  index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void>;
+  /** The fields that commits must bring terms for. */
+  fields(scope: MemoryScope): Promise<readonly string[]>;
+  statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics>;
+  scores(
+    scope: MemoryScope,
+    read: { readonly revision: number; readonly field: string },
+    terms: QueryTermWeights,
+    states: readonly StateRef[],
+  ): Promise<Float64Array>;
+  /** Value over `above`, by value rounded to 1e-6 descending, then path key. Exact. */
+  matches(
+    scope: MemoryScope,
+    read: { readonly revision: number; readonly field: string },
+    terms: QueryTermWeights,
+    filter: NodeFilter,
+    options: { readonly above: number; readonly limit?: number },
+  ): Promise<readonly ScoredKey[]>;
+}

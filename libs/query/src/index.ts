@@ -1,0 +1,2 @@
+export type * from "./ast.js";
+export type * from "./ports.js";
