@@ -193,6 +193,10 @@ export const ERRORS = {
   },
   model_unavailable: unavailable("The model server cannot be reached", "Retry later; check the model server."),
   model_overloaded: unavailable("The model server is overloaded", "Retry later."),
+  model_out_of_memory: unavailable(
+    "The model ran out of memory",
+    "Retry later; give the model more memory, or send shorter texts.",
+  ),
   model_timeout: unavailable("The model did not answer in time", "Retry later; check the model server."),
   model_bad_output: {
     category: "unavailable",

@@ -4,3 +4,4 @@ export * from "./errors.js";
 export * from "./ids.js";
 export * from "./limits.js";
 export * from "./node.js";
+export * from "./rounding.js";

@@ -52,6 +52,32 @@ export const LIMITS = {
   pageItems: 1_000,
   /** Bytes of an `Idempotency-Key`. */
   idempotencyKeyBytes: 255,
+  /** Items in one call of a local model: larger batches are slower on CPUs. */
+  modelBatchItems: 32,
+  /** Padded tokens in one call of a local model: keeps a call, and so the wait of the next query, near a quarter of a second. */
+  modelBatchTokens: 2_048,
+  /** Items waiting for one model: more is back-pressure (`model_overloaded`), not memory. */
+  modelQueueItems: 20_000,
+  /** Failed runs spent on isolating the items that break one batch: two offenders among 32 need ten. */
+  modelBatchFailures: 12,
+  /** Requests in flight to a server that batches by itself: it always has the next batch at hand. */
+  modelRequestsInFlight: 3,
+  /** Further attempts of one request to a model server after 429, 5xx or a lost connection; then the job's own retries. */
+  modelRequestRetries: 3,
+  /** Milliseconds that one request to a model server may take. */
+  modelRequestMs: 60_000,
+  /** Longest pause that a model server's Retry-After can ask of a running job. */
+  modelRetryAfterMs: 20_000,
+  /** Local models held open at once: memories under an older model stay readable while they are moved. */
+  openModels: 4,
+  /** Texts that are embedded between two writes of the persistent cache: what a killed job loses at most, twice. */
+  embedWave: 256,
+  /** Keys in one read of a persistent cache, and missing vectors fetched at once. */
+  cacheKeys: 1_000,
+  /** Bytes of vectors in the in-process cache (about 40,000 of 384 dimensions). */
+  processCacheBytes: 64 * 1024 * 1024,
+  /** Entailment values in the in-process cache. */
+  processCacheValues: 200_000,
 } as const;
 
 /** Seconds of retention. */
