@@ -1,0 +1,365 @@
+import { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import { EspalierError, LIMITS, RETENTION_SECONDS, type Clock, type IdSource } from "#core";
+import type { JobData } from "./job-data.js";
+import { followEvents } from "./job-events.js";
+import { JOB_KINDS, jobNameOf } from "./job-names.js";
+import { blobKey, jobKeys, queueJobId, type JobKeys } from "./keys.js";
+import { fullRecordOf, hashOf, isEnded, LISTED_FIELDS, newHash, recordOf, type JobEnding } from "./record.js";
+import { bounded, connectRedis } from "./redis.js";
+import { runScript } from "./scripts.js";
+import { JOB_SETTINGS, QUEUE_RETENTION, type JobSettings } from "./settings.js";
+import type { JobClient, JobEvent, JobKind, JobRecord, PayloadStore, SubmitRequest } from "./types.js";
+import { Waiters } from "./waiters.js";
+
+/** Jobs of a list that are read at once. */
+const LIST_CHUNK = 100;
+
+export interface JobClientOptions {
+  /** `redis://…`, `rediss://…`, `unix:///path` or the path of a unix socket. */
+  readonly redis: string;
+  readonly payloadStore: PayloadStore;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly settings?: Partial<JobSettings>;
+}
+
+/** A submitted job and how it got there. */
+interface Submitted {
+  readonly record: JobRecord;
+  /** False for a repeat under the same idempotency key. */
+  readonly fresh: boolean;
+}
+
+/**
+ * The jobs of a process that submits and follows them. Returns at once, also when Redis is down: calls then answer
+ * `queue_unavailable` until it is back. Holds two connections (commands and one subscription) whatever the number of
+ * waiters. A submit is two commands in one round trip; with an idempotency key two round trips.
+ */
+export function createJobClient(options: JobClientOptions): JobClient & QueueAges {
+  return new RedisJobClient(options);
+}
+
+/** How old the backlog is. */
+export interface QueueAges {
+  /** Milliseconds since the oldest waiting job of each queue was submitted; 0 if none waits. */
+  oldestMs(): Promise<Readonly<Record<JobKind, number>>>;
+}
+
+class RedisJobClient implements JobClient, QueueAges {
+  readonly #options: JobClientOptions;
+  readonly #settings: JobSettings;
+  readonly #keys: JobKeys;
+  readonly #redis: Redis;
+  readonly #channel: string;
+  readonly #waiters: Waiters;
+  readonly #queues: ReadonlyMap<JobKind, Queue<JobData>>;
+
+  constructor(options: JobClientOptions) {
+    this.#options = options;
+    this.#settings = { ...JOB_SETTINGS, ...options.settings };
+    this.#keys = jobKeys(this.#settings.prefix);
+    this.#redis = connectRedis(options.redis, "producer");
+    this.#channel = this.#keys.wake(crypto.randomUUID());
+    this.#waiters = new Waiters(connectRedis(options.redis, "subscriber"), this.#channel, this.#settings.pollMs);
+    this.#queues = new Map(JOB_KINDS.map((kind) => [kind, this.#openQueue(kind)]));
+  }
+
+  async submit(request: SubmitRequest): Promise<JobRecord> {
+    const id = this.#options.ids("job");
+    return (await this.#enqueue(request, id, false)).record;
+  }
+
+  async submitAndWait(request: SubmitRequest, waitMs: number, signal?: AbortSignal): Promise<JobRecord> {
+    const id = this.#options.ids("job");
+    const waiting = this.#awaitEnd(request.tenant, id, waitMs, signal);
+    try {
+      const { record, fresh } = await this.#enqueue(request, id, true);
+      if (!fresh) return await this.#waitAgain(record, waitMs, signal);
+      const end = await waiting.end;
+      return typeof end === "object" ? { ...record, ...end } : await this.get(record.tenant, record.id);
+    } finally {
+      waiting.stop();
+    }
+  }
+
+  async get(tenant: string, id: string): Promise<JobRecord> {
+    const hash = await this.#call(() => this.#redis.hgetall(this.#keys.job(tenant, id)));
+    if (hash["state"] === undefined) throw jobNotFound(id);
+    return fullRecordOf(hash, this.#options.payloadStore);
+  }
+
+  async list(tenant: string, query: Parameters<JobClient["list"]>[1]): Promise<readonly JobRecord[]> {
+    const found: JobRecord[] = [];
+    let after = query.after;
+    // Bounded by jobsPerTenant: every turn moves towards the oldest job of the list.
+    for (;;) {
+      const ids = await this.#listedAfter(tenant, after);
+      for (const record of await this.#listed(tenant, ids)) {
+        if (query.memory !== undefined && record.memory !== query.memory) continue;
+        if (query.state !== undefined && record.state !== query.state) continue;
+        if (query.kind !== undefined && record.kind !== query.kind) continue;
+        found.push(record);
+        if (found.length === query.limit) return found;
+      }
+      if (ids.length < LIST_CHUNK) return found;
+      after = ids.at(-1);
+    }
+  }
+
+  async cancel(tenant: string, id: string): Promise<JobRecord> {
+    const keys = [this.#keys.job(tenant, id), this.#keys.events(tenant, id)];
+    const token = queueJobId(tenant, id);
+    const error = { code: "cancelled", message: "The job was cancelled while it was queued.", details: {} };
+    const outcome = await this.#call(() =>
+      runScript(this.#redis, "jobCancel", keys, [
+        token,
+        this.#options.clock.now(),
+        this.#settings.keepMs,
+        JSON.stringify(error),
+      ]),
+    );
+    if (outcome === "gone") throw jobNotFound(id);
+    if (outcome === "ended") throw new EspalierError("job_finished", `The job ${id} has ended already.`);
+    const record = await this.get(tenant, id);
+    if (outcome === "repeat") return record;
+    // The worker that may have it hears of it at once; a queued job also leaves its queue, unless one just took it.
+    await this.#call(async () => {
+      await this.#redis.publish(this.#keys.control, token);
+      if (outcome === "queued") await this.#queue(record.kind).remove(token);
+    });
+    return record;
+  }
+
+  events(
+    tenant: string,
+    id: string,
+    options: { readonly after?: string; readonly signal: AbortSignal },
+  ): AsyncIterable<JobEvent> {
+    return followEvents(
+      {
+        register: (listener) => this.#waiters.register(queueJobId(tenant, id), listener),
+        watch: () => this.#watch(tenant, id),
+        record: () => this.get(tenant, id),
+        read: (after, count) =>
+          this.#call(() => this.#redis.xrange(this.#keys.events(tenant, id), after, "+", "COUNT", count)),
+      },
+      options,
+    );
+  }
+
+  async counts(): Promise<Readonly<Record<JobKind, Readonly<Record<string, number>>>>> {
+    return this.#perQueue(async (kind, queue) => {
+      const [counts, dead] = await Promise.all([
+        queue.getJobCounts("waiting", "active", "delayed", "completed", "failed"),
+        this.#redis.zcount(this.#keys.dead(kind), this.#options.clock.now() - this.#settings.keepFailedMs, "+inf"),
+      ]);
+      return { ...counts, dead };
+    });
+  }
+
+  async oldestMs(): Promise<Readonly<Record<JobKind, number>>> {
+    const now = this.#options.clock.now();
+    return this.#perQueue(async (_kind, queue) => {
+      const [oldest] = await queue.getJobs(["waiting"], 0, 0, true);
+      return oldest === undefined ? 0 : Math.max(0, now - oldest.timestamp);
+    });
+  }
+
+  async ping(): Promise<void> {
+    await this.#call(() => this.#redis.ping());
+  }
+
+  async close(): Promise<void> {
+    this.#waiters.close();
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close().catch(ignore)));
+    this.#redis.disconnect();
+  }
+
+  /** Adds the job and its status; a repeat under the same key answers the first job. */
+  async #enqueue(request: SubmitRequest, id: string, watched: boolean): Promise<Submitted> {
+    const { tenant, memory, kind, idempotency } = request;
+    const record: JobRecord = {
+      ...{ id, tenant, memory, kind, state: "queued" },
+      ...{ progress: { done: 0, total: 0 }, createdAt: this.#options.clock.now(), attempts: 0 },
+    };
+    const large = await this.#keepLarge(request, id);
+    const add = (of: JobRecord): Promise<unknown> => this.#add(of, request.payload, large);
+    return this.#call(async () => {
+      if (idempotency === undefined) {
+        // Both leave in one write; the connection keeps their order.
+        await Promise.all([this.#submitScript(record, request, watched), add(record)]);
+        return { record, fresh: true };
+      }
+      const [outcome, known] = await this.#submitScript(record, request, watched);
+      if (outcome === "new") {
+        await add(record);
+        return { record, fresh: true };
+      }
+      if (large) await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));
+      if (outcome === "conflict") {
+        throw new EspalierError("idempotency_conflict", "The Idempotency-Key was used with another request.");
+      }
+      return { record: await this.#repeat(tenant, known, add), fresh: false };
+    });
+  }
+
+  /** A process that died between status and queue left a job that nobody runs: adding it again is harmless. */
+  async #repeat(tenant: string, id: string, add: (of: JobRecord) => Promise<unknown>): Promise<JobRecord> {
+    const record = await this.get(tenant, id);
+    if (record.state === "queued") await add(record);
+    return record;
+  }
+
+  async #submitScript(record: JobRecord, request: SubmitRequest, watched: boolean): Promise<readonly [string, string]> {
+    const { tenant, id } = record;
+    const idempotency = request.idempotency;
+    const keys = [
+      this.#keys.job(tenant, id),
+      this.#keys.events(tenant, id),
+      this.#keys.list(tenant),
+      this.#keys.idempotency(tenant, idempotency?.key ?? ""),
+    ];
+    const reply = await runScript(this.#redis, "jobSubmit", keys, [
+      ...[id, idempotency?.fingerprint ?? "", this.#settings.idempotencyMs],
+      ...[this.#settings.keepQueuedMs, this.#settings.jobsPerTenant, ...newHash(record)],
+      ...(watched ? ["watch", this.#channel] : []),
+      ...(idempotency === undefined ? [] : ["keepMs", this.#settings.idempotencyMs]),
+    ]);
+    return reply as [string, string];
+  }
+
+  #add(record: JobRecord, payload: unknown, large: boolean): Promise<unknown> {
+    const { tenant, memory, id, createdAt, kind } = record;
+    const data: JobData = { tenant, memory, id, createdAt, ...(!large && { payload }) };
+    return this.#queue(kind).add(jobNameOf(kind, payload), data, { jobId: queueJobId(tenant, id) });
+  }
+
+  /** Puts a large payload beside the queue, before anything refers to it. */
+  async #keepLarge(request: SubmitRequest, id: string): Promise<boolean> {
+    const text = JSON.stringify(request.payload);
+    if (text.length <= LIMITS.payloadBytes && Buffer.byteLength(text) <= LIMITS.payloadBytes) return false;
+    // Not worth a write while there is no queue to run it.
+    await this.ping();
+    await this.#options.payloadStore.put(request.tenant, blobKey(id, "payload"), Buffer.from(text), {
+      memory: request.memory,
+      expiresAt: this.#options.clock.now() + 2 * RETENTION_SECONDS.failedJob * 1_000,
+    });
+    return true;
+  }
+
+  /** Waits for a job that was submitted before, perhaps by another process. */
+  async #waitAgain(record: JobRecord, waitMs: number, signal: AbortSignal | undefined): Promise<JobRecord> {
+    const { tenant, id } = record;
+    const waiting = this.#awaitEnd(tenant, id, waitMs, signal);
+    try {
+      if (isEnded((await this.#watch(tenant, id)).state)) return await this.get(tenant, id);
+      const end = await waiting.end;
+      return typeof end === "object" ? { ...record, ...end } : await this.get(tenant, id);
+    } finally {
+      waiting.stop();
+    }
+  }
+
+  /** Listens for the end: its parts, or why to read the status instead. */
+  #awaitEnd(
+    tenant: string,
+    id: string,
+    waitMs: number,
+    signal: AbortSignal | undefined,
+  ): { readonly end: Promise<JobEnding | "read">; readonly stop: () => void } {
+    const { promise: end, resolve } = Promise.withResolvers<JobEnding | "read">();
+    const read = (): void => {
+      resolve("read");
+    };
+    const unregister = this.#waiters.register(queueJobId(tenant, id), (wake) => {
+      if (wake.kind === "end") resolve(wake.ending ?? "read");
+      if (wake.kind === "poll") void this.#whenEnded(tenant, id, read);
+    });
+    const timer = setTimeout(read, waitMs);
+    if (signal?.aborted === true) read();
+    signal?.addEventListener("abort", read, { once: true });
+    const stop = (): void => {
+      unregister();
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", read);
+    };
+    return { end, stop };
+  }
+
+  /** Redis being away is not an end: the next poll asks again. */
+  async #whenEnded(tenant: string, id: string, ended: () => void): Promise<void> {
+    try {
+      const state = await this.#call(() => this.#redis.hget(this.#keys.job(tenant, id), "state"));
+      if (state !== null && isEnded(state as JobRecord["state"])) ended();
+    } catch {
+      // The waiter's own time-out bounds how often.
+    }
+  }
+
+  /** Has this process woken about the job from now on. The record is without its result. */
+  async #watch(tenant: string, id: string): Promise<JobRecord> {
+    const reply = await this.#call(() =>
+      runScript(this.#redis, "jobWatch", [this.#keys.job(tenant, id)], [this.#channel, this.#settings.watchersPerJob]),
+    );
+    const hash = hashOf(reply as string[]);
+    if (hash === undefined) throw jobNotFound(id);
+    return recordOf(hash);
+  }
+
+  #listedAfter(tenant: string, after: string | undefined): Promise<string[]> {
+    const from = after === undefined ? "+" : `(${after}`;
+    return this.#call(() => this.#redis.zrevrangebylex(this.#keys.list(tenant), from, "-", "LIMIT", 0, LIST_CHUNK));
+  }
+
+  /** Records of listed ids; ids whose status has expired leave the list. */
+  async #listed(tenant: string, ids: readonly string[]): Promise<readonly JobRecord[]> {
+    const replies = await this.#call(() =>
+      Promise.all(ids.map((id) => this.#redis.hmget(this.#keys.job(tenant, id), ...LISTED_FIELDS))),
+    );
+    const expired = ids.filter((_id, index) => replies[index]?.[0] === null);
+    if (expired.length > 0) await this.#call(() => this.#redis.zrem(this.#keys.list(tenant), ...expired));
+    return replies.flatMap((reply) => {
+      const flat = reply.flatMap((value, index) => (value === null ? [] : [LISTED_FIELDS[index] ?? "", value]));
+      const hash = hashOf(flat);
+      return hash === undefined ? [] : [recordOf(hash)];
+    });
+  }
+
+  async #perQueue<T>(read: (kind: JobKind, queue: Queue<JobData>) => Promise<T>): Promise<Record<JobKind, T>> {
+    const entries = await this.#call(() =>
+      Promise.all([...this.#queues].map(async ([kind, queue]) => [kind, await read(kind, queue)] as const)),
+    );
+    return Object.fromEntries(entries) as Record<JobKind, T>;
+  }
+
+  #openQueue(kind: JobKind): Queue<JobData> {
+    const queue = new Queue<JobData>(kind, {
+      connection: this.#redis,
+      prefix: this.#keys.queuePrefix(kind),
+      skipVersionCheck: true,
+      streams: { events: { maxLen: QUEUE_RETENTION.events } },
+      defaultJobOptions: { attempts: this.#settings.queues[kind].attempts, backoff: { type: "custom" } },
+    });
+    queue.on("error", ignore);
+    return queue;
+  }
+
+  #queue(kind: JobKind): Queue<JobData> {
+    const queue = this.#queues.get(kind);
+    if (queue === undefined) throw new EspalierError("unknown_job_kind", `There is no queue of ${kind} jobs.`);
+    return queue;
+  }
+
+  #call<T>(calls: () => Promise<T>): Promise<T> {
+    return bounded(this.#redis, this.#settings, calls);
+  }
+}
+
+function jobNotFound(id: string): EspalierError {
+  return new EspalierError("job_not_found", `There is no job ${id}.`);
+}
+
+function ignore(): void {
+  // Connection errors reach the caller through the call that fails.
+}

@@ -1,0 +1,136 @@
+import type { Redis } from "ioredis";
+import { LIMITS, type Clock } from "#core";
+import type { JobData } from "./job-data.js";
+import { blobKey, queueJobId, type JobKeys } from "./keys.js";
+import { newHash, type JobEnding } from "./record.js";
+import { runScript } from "./scripts.js";
+import type { JobSettings } from "./settings.js";
+import type { JobError, JobKind, JobState, PayloadStore } from "./types.js";
+
+/** What the status of jobs needs from its process. */
+export interface StatusDeps {
+  readonly redis: Redis;
+  readonly keys: JobKeys;
+  readonly settings: JobSettings;
+  readonly clock: Clock;
+  readonly payloadStore: PayloadStore;
+}
+
+/** How a job ends. */
+export type Ending =
+  | { readonly state: "completed"; readonly result: unknown }
+  | { readonly state: Exclude<JobState, "completed" | "queued" | "active">; readonly error: JobError };
+
+/** Whether a run may go on. */
+export type StartAnswer = "run" | "cancel" | "ended" | "fenced";
+
+/**
+ * The status of one attempt of a job, as its worker writes it. Every write is refused once a later attempt has begun or
+ * the job has ended.
+ */
+export class AttemptStatus {
+  readonly #deps: StatusDeps;
+  readonly #data: JobData;
+  readonly #kind: JobKind;
+  readonly #attempt: number;
+  readonly #startedAt: number;
+  #progress = { done: 0, total: 0 };
+
+  constructor(deps: StatusDeps, kind: JobKind, data: JobData, attempt: number) {
+    this.#deps = deps;
+    this.#kind = kind;
+    this.#data = data;
+    this.#attempt = attempt;
+    this.#startedAt = deps.clock.now();
+  }
+
+  async start(): Promise<StartAnswer> {
+    const { tenant, memory, id, createdAt } = this.#data;
+    const { eventsPerJob, keepQueuedMs } = this.#deps.settings;
+    const progress = { done: 0, total: 0 };
+    const hash = newHash({ id, tenant, memory, kind: this.#kind, state: "queued", progress, createdAt, attempts: 0 });
+    return (await this.#run("jobStart", [
+      this.#startedAt,
+      this.#token,
+      eventsPerJob,
+      keepQueuedMs,
+      ...hash,
+    ])) as StartAnswer;
+  }
+
+  async progress(done: number, total: number): Promise<void> {
+    this.#progress = { done, total };
+    await this.#run("jobProgress", [this.#token, this.#deps.settings.eventsPerJob, done, total]);
+  }
+
+  /** Back to the queue. */
+  async retry(): Promise<void> {
+    await this.#run("jobRetry", [this.#token, this.#deps.settings.eventsPerJob]);
+  }
+
+  /** Ends the job. A refused end leaves nothing behind. */
+  async finish(ending: Ending, progress = this.#progress): Promise<void> {
+    const { settings, clock, payloadStore } = this.#deps;
+    const { tenant, id } = this.#data;
+    const finishedAt = clock.now();
+    const keepMs =
+      ending.state === "completed" || ending.state === "cancelled" ? settings.keepMs : settings.keepFailedMs;
+    const end: JobEnding = {
+      ...{ state: ending.state, attempts: this.#attempt, progress, startedAt: this.#startedAt, finishedAt },
+      ...(ending.state !== "completed" && { error: ending.error }),
+    };
+    const result = ending.state === "completed" ? JSON.stringify(ending.result ?? null) : undefined;
+    const large = result !== undefined && isLarge(result, LIMITS.resultBytes);
+    if (large) {
+      const expiresAt = finishedAt + Math.max(settings.keepFailedMs, settings.idempotencyMs);
+      const options = { memory: this.#data.memory, expiresAt };
+      await payloadStore.put(tenant, this.#resultKey, Buffer.from(result), options);
+    }
+    const fields = [
+      ...["startedAt", this.#startedAt, "finishedAt", finishedAt, "done", progress.done, "total", progress.total],
+      ...(large ? ["resultAttempt", this.#attempt] : result === undefined ? [] : ["result", result]),
+      ...(ending.state === "completed" ? [] : ["error", JSON.stringify(ending.error)]),
+    ];
+    const wake = this.#wakeText(end, large ? undefined : result);
+    const answer = await this.#run("jobFinish", [
+      this.#token,
+      settings.eventsPerJob,
+      keepMs,
+      wake,
+      ending.state,
+      ...fields,
+    ]);
+    if (large && answer !== "ok") await payloadStore.delete(tenant, this.#resultKey);
+    if (this.#data.payload === undefined) await payloadStore.delete(tenant, blobKey(id, "payload"));
+  }
+
+  /** The end as the waiters hear it; nothing if it is too large to travel. Large results are read by reference. */
+  #wakeText(end: JobEnding, result: string | undefined): string {
+    const text = JSON.stringify(end);
+    if (end.state !== "completed") return text;
+    if (result === undefined || isLarge(result, this.#deps.settings.wakeBytes)) return "";
+    return `${text.slice(0, -1)},"result":${result}}`;
+  }
+
+  get #token(): string {
+    return queueJobId(this.#data.tenant, this.#data.id);
+  }
+
+  get #resultKey(): string {
+    return blobKey(this.#data.id, `result-${this.#attempt}`);
+  }
+
+  #run(
+    script: "jobStart" | "jobProgress" | "jobRetry" | "jobFinish",
+    values: readonly (string | number)[],
+  ): Promise<unknown> {
+    const { tenant, id } = this.#data;
+    const { redis, keys } = this.#deps;
+    return runScript(redis, script, [keys.job(tenant, id), keys.events(tenant, id)], [this.#attempt, ...values]);
+  }
+}
+
+/** Whether a text has more bytes than the limit; counts only when the characters alone do not tell. */
+function isLarge(text: string, limit: number): boolean {
+  return text.length > limit || (text.length * 3 > limit && Buffer.byteLength(text) > limit);
+}

@@ -1,0 +1,162 @@
+import { UnrecoverableError, Worker, type Job } from "bullmq";
+import type { Redis } from "ioredis";
+import { EspalierError, type Clock } from "#core";
+import { checkHandlers, type NamedHandler } from "./check-handlers.js";
+import type { JobData } from "./job-data.js";
+import { AttemptStatus } from "./job-status.js";
+import { jobKeys } from "./keys.js";
+import { connectRedis } from "./redis.js";
+import { buryJob, runJob, stopRun, type RunDeps, type RunReport } from "./run-job.js";
+import { JOB_SETTINGS, QUEUE_RETENTION, retryDelayMs, type JobSettings } from "./settings.js";
+import type { JobKind, PayloadStore } from "./types.js";
+
+/** Longest pause of a worker after a failed read of its queue: it must resume soon after Redis does. */
+const RESUME_MS = 1_000;
+
+export interface JobWorkersOptions {
+  /** As for `createJobClient`. */
+  readonly redis: string;
+  /** The queues that this process works on. */
+  readonly roles: readonly JobKind[];
+  /** Exactly one for each job name of these queues. */
+  readonly handlers: readonly NamedHandler[];
+  readonly payloadStore: PayloadStore;
+  readonly clock: Clock;
+  /** Jobs at once by queue; what is absent is as in the settings. */
+  readonly concurrency?: Readonly<Partial<Record<JobKind, number>>>;
+  readonly settings?: Partial<JobSettings>;
+  /** Hears of every run that ended. Must not throw. */
+  readonly onRun?: (report: RunReport) => void;
+  /** Hears of trouble that is no job's: a lost connection, a lock that could not be renewed. */
+  readonly onError?: (error: Error) => void;
+}
+
+export interface JobWorkers {
+  /** Resolves when every queue is being read. */
+  ready(): Promise<void>;
+  /** Jobs that run now. */
+  active(): number;
+  /**
+   * Takes no more jobs, waits up to `drainMs` for those that run, then aborts their signals and gives them back to their
+   * queues; what does not obey is left to the stalled check. Closes the connections.
+   */
+  close(drainMs: number): Promise<void>;
+}
+
+/**
+ * Starts working on the queues of some roles: one BullMQ worker each, two connections shared by all plus a blocking one
+ * per queue.
+ * @throws Error at once if a job name of the roles has no handler, or two
+ */
+export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
+  const handlers = checkHandlers(options.roles, options.handlers);
+  const settings = { ...JOB_SETTINGS, ...options.settings };
+  const keys = jobKeys(settings.prefix);
+  const redis = connectRedis(options.redis, "worker");
+  const control = connectRedis(options.redis, "subscriber");
+  const running = new Map<string, AbortController>();
+  const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
+  const report = options.onRun ?? ignore;
+  const workers = options.roles.map((kind) =>
+    openWorker({ ...shared, kind, report }, options.concurrency?.[kind] ?? settings.queues[kind].concurrency),
+  );
+  for (const worker of workers) worker.on("error", options.onError ?? ignore);
+  control.on("message", (_channel, token: string) => {
+    const controller = running.get(token);
+    if (controller !== undefined) stopRun(controller, "cancelled");
+  });
+  control.subscribe(keys.control).catch(ignore);
+  return {
+    ready: async () => {
+      await Promise.all(workers.map((worker) => worker.waitUntilReady()));
+    },
+    active: () => running.size,
+    close: (drainMs) => closeWorkers({ workers, running, settings, connections: [redis, control] }, drainMs),
+  };
+}
+
+function openWorker(deps: RunDeps, concurrency: number): Worker<JobData> {
+  const queue = deps.settings.queues[deps.kind];
+  const worker = new StatusWorker(deps.kind, (job: Job<JobData>, token?: string) => runJob(deps, job, token ?? ""), {
+    connection: deps.redis,
+    prefix: deps.keys.queuePrefix(deps.kind),
+    skipVersionCheck: true,
+    concurrency,
+    lockDuration: queue.lockMs,
+    stalledInterval: queue.stalledIntervalMs,
+    maxStalledCount: queue.maxStalledCount,
+    runRetryDelay: RESUME_MS,
+    removeOnComplete: QUEUE_RETENTION.completed,
+    removeOnFail: QUEUE_RETENTION.failed,
+    settings: {
+      backoffStrategy: (failedAttempts, _type, error) =>
+        retryDelayMs(queue, error instanceof EspalierError ? error.code : undefined, failedAttempts, Math.random()),
+    },
+  });
+  worker.buryStalled = async (job, reason) => {
+    const status = new AttemptStatus(deps, deps.kind, job.data, job.attemptsStarted);
+    const message = `The job was taken over ${queue.maxStalledCount} times from workers that died or hung, and is given up.`;
+    const error = new EspalierError("internal", message, { details: { reason } });
+    await buryJob(deps, status, job, error);
+    const { tenant, id, createdAt } = job.data;
+    const waitMs = Math.max(0, deps.clock.now() - createdAt);
+    deps.report({
+      ...{ kind: deps.kind, name: job.name, tenant, id, attempt: job.attemptsStarted },
+      ...{ outcome: "dead", waitMs, runMs: 0, error },
+    });
+  };
+  worker.on("lockRenewalFailed", (ids: string[]) => {
+    for (const id of ids) {
+      const controller = deps.running.get(id);
+      if (controller !== undefined) stopRun(controller, "lock_lost");
+    }
+  });
+  return worker;
+}
+
+/** Tells our status of a job that BullMQ fails without running it, before BullMQ closes it. */
+class StatusWorker extends Worker<JobData> {
+  buryStalled: (job: Job<JobData>, reason: string) => Promise<void> = () => Promise.resolve();
+
+  protected override async handleFailed(
+    ...[error, job, ...rest]: Parameters<Worker<JobData>["handleFailed"]>
+  ): ReturnType<Worker<JobData>["handleFailed"]> {
+    if (job.deferredFailure && error instanceof UnrecoverableError) {
+      await this.buryStalled(job, job.deferredFailure);
+    }
+    return super.handleFailed(error, job, ...rest);
+  }
+}
+
+interface Closing {
+  readonly workers: readonly Worker<JobData>[];
+  readonly running: ReadonlyMap<string, AbortController>;
+  readonly settings: JobSettings;
+  readonly connections: readonly Redis[];
+}
+
+async function closeWorkers({ workers, running, settings, connections }: Closing, drainMs: number): Promise<void> {
+  const drained = Promise.all(workers.map((worker) => worker.close()));
+  if (!(await within(drained, drainMs))) {
+    for (const controller of running.values()) stopRun(controller, "shutdown");
+    await within(drained, settings.abortGraceMs);
+  }
+  for (const redis of connections) redis.disconnect();
+}
+
+/** True if the promise settled in time. */
+async function within(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => {
+    resolve(false);
+  }, milliseconds);
+  try {
+    return await Promise.race([promise.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function ignore(): void {
+  // Nobody asked to hear of it.
+}

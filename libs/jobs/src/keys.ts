@@ -1,0 +1,49 @@
+import { createHash } from "node:crypto";
+import type { JobKind } from "./types.js";
+
+/**
+ * Names of everything that jobs keep in Redis. What one script touches shares a hash tag, so that a cluster keeps it in
+ * one slot: the tenant for status, events, list and idempotency keys, the queue for BullMQ's own. The tenant is in every
+ * key of a job, also in BullMQ's, through the job id there.
+ */
+export interface JobKeys {
+  job(tenant: string, id: string): string;
+  events(tenant: string, id: string): string;
+  /** Sorted set of the tenant's job ids; ids are time-ordered, so the lexical order is the order of creation. */
+  list(tenant: string): string;
+  idempotency(tenant: string, key: string): string;
+  /** BullMQ's `prefix` of a queue. */
+  queuePrefix(kind: JobKind): string;
+  /** Sorted set of dead jobs of a queue by the time they died. */
+  dead(kind: JobKind): string;
+  /** Channel on which a process is woken about the jobs that it watches. */
+  wake(process: string): string;
+  /** Channel on which every worker hears of cancellations. */
+  readonly control: string;
+}
+
+/** Makes the names under a prefix. */
+export function jobKeys(prefix: string): JobKeys {
+  return {
+    job: (tenant, id) => `${prefix}:{${tenant}}:job:${id}`,
+    events: (tenant, id) => `${prefix}:{${tenant}}:events:${id}`,
+    list: (tenant) => `${prefix}:{${tenant}}:jobs`,
+    // Hashed: a client's key can be long and hold anything.
+    idempotency: (tenant, key) =>
+      `${prefix}:{${tenant}}:idempotency:${createHash("sha256").update(key).digest("base64url")}`,
+    queuePrefix: (kind) => `{${prefix}-${kind}}`,
+    dead: (kind) => `{${prefix}-${kind}}:dead`,
+    wake: (process) => `${prefix}:wake:${process}`,
+    control: `${prefix}:control`,
+  };
+}
+
+/** The id of a job in its queue. Neither part contains the separator. */
+export function queueJobId(tenant: string, id: string): string {
+  return `${tenant}.${id}`;
+}
+
+/** Key of a payload or a result that is kept by reference. A result's names its attempt: an old one never replaces a newer. */
+export function blobKey(id: string, what: "payload" | `result-${number}`): string {
+  return `job/${id}/${what}`;
+}

@@ -1,0 +1,88 @@
+import { Redis, type RedisOptions } from "ioredis";
+import { EspalierError } from "#core";
+import { SCRIPTS } from "./scripts.js";
+
+/** Longest pause between two tries to connect: a Redis that comes back is used within seconds. */
+const RECONNECT_MAX_MS = 2_000;
+
+/**
+ * - `producer`: refuses at once when there is no connection, never sends a command twice: what was answered
+ *   `queue_unavailable` must not happen later.
+ * - `worker`: waits for the connection for as long as it takes; its transitions are fenced and repeat safely.
+ * - `subscriber`: subscribes again by itself.
+ */
+export type RedisRole = "producer" | "worker" | "subscriber";
+
+/** Options of a connection that a caller may change. */
+export type ConnectOptions = Omit<RedisOptions, "protocol" | "replyMapping">;
+
+/** Connects to `redis://…`, `rediss://…`, `unix:///path` or a socket's path. Never throws; the connection makes itself. */
+export function connectRedis(address: string, role: RedisRole, options: ConnectOptions = {}): Redis {
+  const shared: ConnectOptions = {
+    ...socketOf(address),
+    scripts: SCRIPTS,
+    retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 10), RECONNECT_MAX_MS),
+    maxRetriesPerRequest: null,
+    ...(role === "producer" && { enableOfflineQueue: false, autoResendUnfulfilledCommands: false }),
+    ...options,
+  };
+  const redis =
+    address.includes("://") && !address.startsWith("unix:") ? new Redis(address, shared) : new Redis(shared);
+  // Without a listener an unreachable Redis would end the process; callers see it on their calls.
+  redis.on("error", ignoreConnectionErrors);
+  return redis;
+}
+
+function socketOf(address: string): ConnectOptions {
+  if (address.startsWith("unix:")) return { path: new URL(address).pathname };
+  return address.includes("://") ? {} : { path: address };
+}
+
+function ignoreConnectionErrors(): void {
+  // Reported by the call that fails.
+}
+
+/**
+ * Runs a producer's calls with a time-out over all of them.
+ * @throws EspalierError `queue_unavailable` when Redis is down, does not answer in time, or refuses writes
+ */
+export async function bounded<T>(
+  redis: Redis,
+  limits: { readonly callTimeoutMs: number; readonly connectGraceMs: number },
+  calls: () => Promise<T>,
+): Promise<T> {
+  if (redis.status !== "ready") await connected(redis, limits.connectGraceMs);
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    reject(unavailable(`Redis did not answer within ${limits.callTimeoutMs} ms.`));
+  }, limits.callTimeoutMs);
+  try {
+    return await Promise.race([calls(), late]);
+  } catch (error) {
+    if (error instanceof EspalierError) throw error;
+    throw unavailable("Redis cannot be reached or refuses the command.", error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function connected(redis: Redis, graceMs: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<undefined>();
+  const ready = (): void => {
+    resolve(undefined);
+  };
+  const timer = setTimeout(() => {
+    reject(unavailable("There is no connection to Redis."));
+  }, graceMs);
+  redis.once("ready", ready);
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    redis.off("ready", ready);
+  }
+}
+
+function unavailable(message: string, cause?: unknown): EspalierError {
+  return new EspalierError("queue_unavailable", message, cause === undefined ? {} : { cause });
+}

@@ -1,0 +1,232 @@
+import { UnrecoverableError, WaitingError, type Job } from "bullmq";
+import { EspalierError, toEspalierError } from "#core";
+import type { JobData } from "./job-data.js";
+import { AttemptStatus, type StatusDeps } from "./job-status.js";
+import { blobKey, queueJobId } from "./keys.js";
+import type { JobError, JobHandler, JobKind } from "./types.js";
+
+/**
+ * One run of a job:
+ * 1. Announce it as `active` (ahead of the handler where it can have an effect; later, or never, for a read).
+ * 2. Run the handler with a signal, writing progress at a bounded pace.
+ * 3. Write the end into the status hash, which wakes the waiters, and only then let BullMQ close the job: a crash between
+ *    the two runs the job once more, and step 1 finds it ended.
+ */
+
+/** Why a run's signal was aborted. */
+export type StopReason = "cancelled" | "shutdown" | "lock_lost";
+
+/** What became of a run. `requeued`: given back by a stopping worker. `skipped`: nothing was left to do. */
+export type RunOutcome = "completed" | "failed" | "dead" | "cancelled" | "retried" | "requeued" | "skipped";
+
+/** A finished run, for metrics and logs. */
+export interface RunReport {
+  readonly kind: JobKind;
+  readonly name: string;
+  readonly tenant: string;
+  readonly id: string;
+  readonly attempt: number;
+  readonly outcome: RunOutcome;
+  /** From submit to the start of this run. */
+  readonly waitMs: number;
+  readonly runMs: number;
+  readonly error?: EspalierError;
+}
+
+export interface RunDeps extends StatusDeps {
+  readonly kind: JobKind;
+  readonly handlers: ReadonlyMap<string, JobHandler>;
+  /** Signals of the jobs that run in this process, by queue job id. */
+  readonly running: Map<string, AbortController>;
+  readonly report: (report: RunReport) => void;
+}
+
+/** A run that is stopped from outside never reaches its handler's result. */
+class Stopped extends Error {
+  constructor(readonly reason: StopReason) {
+    super(`The run was stopped: ${reason}.`);
+    this.name = "Stopped";
+  }
+}
+
+/** Aborts a run. The handler's signal carries the reason. */
+export function stopRun(controller: AbortController, reason: StopReason): void {
+  controller.abort(new Stopped(reason));
+}
+
+/** Runs a job to an end that BullMQ understands: returns, or throws what makes BullMQ retry, fail or give back. */
+export async function runJob(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
+  const attempt = job.attemptsStarted;
+  const status = new AttemptStatus(deps, deps.kind, job.data, attempt);
+  const controller = new AbortController();
+  const key = queueJobId(job.data.tenant, job.data.id);
+  const startedAt = deps.clock.now();
+  const end = (outcome: RunOutcome, error?: EspalierError): void => {
+    deps.report({
+      ...{ kind: deps.kind, name: job.name, tenant: job.data.tenant, id: job.data.id, attempt, outcome },
+      ...{ waitMs: Math.max(0, startedAt - job.data.createdAt), runMs: deps.clock.now() - startedAt },
+      ...(error !== undefined && { error }),
+    });
+  };
+  deps.running.set(key, controller);
+  try {
+    const result = await handleJob(deps, job, status, controller);
+    await status.finish({ state: "completed", result: result.value }, result.progress);
+    end("completed");
+  } catch (thrown) {
+    const ending = await endThrown({ deps, job, token, status, thrown, signal: controller.signal });
+    end(ending.outcome, ending.error);
+    if (ending.rethrow !== undefined) throw ending.rethrow;
+  } finally {
+    if (deps.running.get(key) === controller) deps.running.delete(key);
+  }
+}
+
+interface HandledJob {
+  readonly value: unknown;
+  readonly progress: { readonly done: number; readonly total: number };
+}
+
+/** The run was not needed: the job has ended, or a later attempt has it. */
+class NothingToDo extends Error {}
+
+async function handleJob(
+  deps: RunDeps,
+  job: Job<JobData>,
+  status: AttemptStatus,
+  controller: AbortController,
+): Promise<HandledJob> {
+  const { settings, kind } = deps;
+  const signal = controller.signal;
+  const announce = async (): Promise<void> => {
+    const answer = await status.start();
+    if (answer === "cancel") stopRun(controller, "cancelled");
+    else if (answer !== "run") controller.abort(new NothingToDo());
+    signal.throwIfAborted();
+  };
+  const late = settings.queues[kind].announce === "late" && job.attemptsStarted === 1;
+  if (!late) await announce();
+  const progress = new ProgressWriter(settings.progressMs, (done, total) => status.progress(done, total));
+  const announcing = late ? setTimeout(() => void announce().catch(ignore), settings.announceAfterMs) : undefined;
+  try {
+    const handler = deps.handlers.get(job.name);
+    if (handler === undefined) throw new EspalierError("unknown_job_kind", `No handler for the job ${job.name}.`);
+    const payload = await readPayload(deps, job.data);
+    const value = await handler(payload, {
+      ...{ id: job.data.id, tenant: job.data.tenant, memory: job.data.memory, createdAt: job.data.createdAt },
+      ...{ attempt: job.attemptsStarted, signal },
+      progress: (done, total) => {
+        progress.set(done, total);
+      },
+    });
+    return { value, progress: progress.last };
+  } finally {
+    clearTimeout(announcing);
+    await progress.close();
+  }
+}
+
+async function readPayload(deps: RunDeps, data: JobData): Promise<unknown> {
+  if (data.payload !== undefined) return data.payload;
+  const bytes = await deps.payloadStore.get(data.tenant, blobKey(data.id, "payload"));
+  if (bytes === undefined) throw new EspalierError("internal", "The payload of the job is not there any more.");
+  return JSON.parse(Buffer.from(bytes).toString("utf8")) as unknown;
+}
+
+interface Thrown {
+  readonly deps: RunDeps;
+  readonly job: Job<JobData>;
+  readonly token: string;
+  readonly status: AttemptStatus;
+  readonly thrown: unknown;
+  readonly signal: AbortSignal;
+}
+
+interface ThrownEnding {
+  readonly outcome: RunOutcome;
+  readonly error?: EspalierError;
+  /** What BullMQ must see; absent: it closes the job. */
+  readonly rethrow?: Error;
+}
+
+async function endThrown({ deps, job, token, status, thrown, signal }: Thrown): Promise<ThrownEnding> {
+  const reason: unknown = signal.reason;
+  if (reason instanceof NothingToDo) return { outcome: "skipped" };
+  if (reason instanceof Stopped) {
+    switch (reason.reason) {
+      case "cancelled": {
+        const error = new EspalierError("cancelled", "The job was cancelled.");
+        await status.finish({ state: "cancelled", error: jobErrorOf(error) });
+        return { outcome: "cancelled", error };
+      }
+      case "shutdown":
+        await status.retry();
+        await job.moveToWait(token);
+        return { outcome: "requeued", rethrow: new WaitingError() };
+      case "lock_lost":
+        return { outcome: "skipped", rethrow: reason };
+    }
+  }
+  const error = toEspalierError(thrown);
+  if (!error.kind.retryable) {
+    await status.finish({ state: "failed", error: jobErrorOf(error) });
+    return { outcome: "failed", error, rethrow: new UnrecoverableError(error.code) };
+  }
+  if (job.attemptsMade + 1 < deps.settings.queues[deps.kind].attempts) {
+    await status.retry();
+    return { outcome: "retried", error, rethrow: error };
+  }
+  await buryJob(deps, status, job, error);
+  return { outcome: "dead", error, rethrow: error };
+}
+
+/** Ends a job for good, and counts it among the dead of its queue. */
+export async function buryJob(
+  deps: RunDeps,
+  status: AttemptStatus,
+  job: Job<JobData>,
+  error: EspalierError,
+): Promise<void> {
+  await status.finish({ state: "dead", error: jobErrorOf(error) });
+  const dead = deps.keys.dead(deps.kind);
+  const now = deps.clock.now();
+  await deps.redis.zadd(dead, now, queueJobId(job.data.tenant, job.data.id));
+  await deps.redis.zremrangebyscore(dead, "-inf", now - deps.settings.keepFailedMs);
+}
+
+function jobErrorOf(error: EspalierError): JobError {
+  return { code: error.code, message: error.message, details: error.details };
+}
+
+/** Writes the newest progress at most once per pace; none at all for a job that ends before. */
+class ProgressWriter {
+  last = { done: 0, total: 0 };
+  readonly #paceMs: number;
+  readonly #write: (done: number, total: number) => Promise<void>;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(paceMs: number, write: (done: number, total: number) => Promise<void>) {
+    this.#paceMs = paceMs;
+    this.#write = write;
+  }
+
+  set(done: number, total: number): void {
+    this.last = { done, total };
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      // A lost write of progress is repeated by the next, or by the end.
+      this.#writing = this.#writing.then(() => this.#write(this.last.done, this.last.total)).catch(ignore);
+    }, this.#paceMs);
+  }
+
+  /** Waits for a write under way, so that it cannot land after the end. */
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#writing;
+  }
+}
+
+function ignore(): void {
+  // Said where it is used.
+}

@@ -1,0 +1,169 @@
+import type { Redis } from "ioredis";
+
+/**
+ * The status of a job as a state machine. Each transition is one script, so that it is atomic and one round trip:
+ *
+ *   (none) --submit--> queued --start--> active --finish--> completed | failed | dead | cancelled
+ *                        ^  \--cancel--> cancelled   \--retry--> queued
+ *
+ * An ended job never changes again. A transition of an attempt is refused once a later attempt has begun (fencing): a
+ * worker that lost its lock cannot overwrite what the newer one wrote. KEYS of a script share the tenant's hash tag.
+ */
+
+const ENDED = `
+local ended = { completed = true, failed = true, dead = true, cancelled = true }
+local function wake(watch, message)
+  if not watch then return end
+  for channel in string.gmatch(watch, '[^,]+') do redis.call('PUBLISH', channel, message) end
+end
+`;
+
+/** Refuses transitions of ended jobs and of older attempts. */
+const GUARDED = `${ENDED}
+local status = redis.call('HMGET', KEYS[1], 'state', 'attempts', 'watch', 'keepMs', 'cancel')
+if not status[1] then return 'gone' end
+if ended[status[1]] then return 'ended' end
+if tonumber(status[2] or '0') > tonumber(ARGV[1]) then return 'fenced' end
+`;
+
+export const SCRIPTS = {
+  /**
+   * KEYS job, events, list, idempotency. ARGV id, fingerprint ('' without), idempotencyMs, keepQueuedMs, jobsPerTenant,
+   * then the fields of the hash. Answers {'new'|'repeat'|'conflict', id}.
+   */
+  jobSubmit: {
+    numberOfKeys: 4,
+    lua: `
+if ARGV[2] ~= '' then
+  local seen = redis.call('HMGET', KEYS[4], 'job', 'fingerprint')
+  if seen[1] then return { seen[2] == ARGV[2] and 'repeat' or 'conflict', seen[1] } end
+  redis.call('HSET', KEYS[4], 'job', ARGV[1], 'fingerprint', ARGV[2])
+  redis.call('PEXPIRE', KEYS[4], ARGV[3])
+end
+redis.call('HSET', KEYS[1], unpack(ARGV, 6))
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('XADD', KEYS[2], '*', 'type', 'state', 'state', 'queued')
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+redis.call('ZADD', KEYS[3], 0, ARGV[1])
+redis.call('PEXPIRE', KEYS[3], ARGV[4])
+local over = redis.call('ZCARD', KEYS[3]) - tonumber(ARGV[5])
+if over > 0 then redis.call('ZREMRANGEBYRANK', KEYS[3], 0, over - 1) end
+return { 'new', ARGV[1] }`,
+  },
+
+  /** KEYS job, events, list. ARGV id. Takes back a submit whose job did not reach its queue. */
+  jobForget: {
+    numberOfKeys: 3,
+    lua: `
+if redis.call('HGET', KEYS[1], 'state') ~= 'queued' then return 0 end
+redis.call('ZREM', KEYS[3], ARGV[1])
+return redis.call('DEL', KEYS[1], KEYS[2])`,
+  },
+
+  /**
+   * KEYS job, events. ARGV attempt, now, job token, eventsPerJob, keepQueuedMs, then the fields of a hash that expired
+   * while nobody worked. Answers 'run', 'cancel', 'ended' or 'fenced'.
+   */
+  jobStart: {
+    numberOfKeys: 2,
+    lua: `${ENDED}
+local status = redis.call('HMGET', KEYS[1], 'state', 'attempts', 'watch', 'cancel')
+if status[1] and ended[status[1]] then return 'ended' end
+if tonumber(status[2] or '0') > tonumber(ARGV[1]) then return 'fenced' end
+if status[4] then return 'cancel' end
+if not status[1] then redis.call('HSET', KEYS[1], unpack(ARGV, 6)) end
+redis.call('HSET', KEYS[1], 'state', 'active', 'attempts', ARGV[1])
+redis.call('HSETNX', KEYS[1], 'startedAt', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[4], '*', 'type', 'state', 'state', 'active', 'attempts', ARGV[1], 'startedAt', ARGV[2])
+redis.call('PEXPIRE', KEYS[2], ARGV[5])
+wake(status[3], 'event ' .. ARGV[3])
+return 'run'`,
+  },
+
+  /** KEYS job, events. ARGV attempt, job token, eventsPerJob, done, total. Answers 'ok' or why not. */
+  jobProgress: {
+    numberOfKeys: 2,
+    lua: `${GUARDED}
+redis.call('HSET', KEYS[1], 'done', ARGV[4], 'total', ARGV[5])
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'progress', 'state', status[1], 'attempts', ARGV[1], 'done', ARGV[4], 'total', ARGV[5])
+wake(status[3], 'event ' .. ARGV[2])
+return 'ok'`,
+  },
+
+  /** KEYS job, events. ARGV attempt, job token, eventsPerJob. Back to the queue: between attempts, or given back. */
+  jobRetry: {
+    numberOfKeys: 2,
+    lua: `${GUARDED}
+redis.call('HSET', KEYS[1], 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
+wake(status[3], 'event ' .. ARGV[2])
+return 'ok'`,
+  },
+
+  /**
+   * KEYS job, events. ARGV attempt, job token, eventsPerJob, keepMs, wake-up text ('' if it is too large), state, then the
+   * other fields of the hash. Answers 'ok' or why not.
+   */
+  jobFinish: {
+    numberOfKeys: 2,
+    lua: `${GUARDED}
+local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
+redis.call('HSET', KEYS[1], 'state', ARGV[6], 'attempts', ARGV[1], unpack(ARGV, 7))
+redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[6])
+redis.call('PEXPIRE', KEYS[2], keepMs)
+wake(status[3], 'end ' .. ARGV[2] .. ' ' .. ARGV[5])
+return 'ok'`,
+  },
+
+  /**
+   * KEYS job, events. ARGV job token, now, keepMs, error. A queued job ends at once; an active one is marked, and its
+   * worker is told by the caller. Answers 'gone', 'ended', 'repeat', 'queued' or 'active'.
+   */
+  jobCancel: {
+    numberOfKeys: 2,
+    lua: `${ENDED}
+local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'cancel')
+if not status[1] then return 'gone' end
+if status[1] == 'cancelled' then return 'repeat' end
+if ended[status[1]] then return 'ended' end
+if status[1] == 'active' then
+  redis.call('HSET', KEYS[1], 'cancel', '1')
+  return 'active'
+end
+redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finishedAt', ARGV[2], 'error', ARGV[4])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('XADD', KEYS[2], '*', 'type', 'state', 'state', 'cancelled')
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+wake(status[2], 'end ' .. ARGV[1] .. ' ')
+return 'queued'`,
+  },
+
+  /** KEYS job. ARGV channel, watchersPerJob. Adds a channel to those that are woken; answers the hash. */
+  jobWatch: {
+    numberOfKeys: 1,
+    lua: `
+local state, watch = unpack(redis.call('HMGET', KEYS[1], 'state', 'watch'))
+if not state then return {} end
+watch = watch or ''
+local count = select(2, string.gsub(watch, '[^,]+', ''))
+if not string.find(',' .. watch .. ',', ',' .. ARGV[1] .. ',', 1, true) and count < tonumber(ARGV[2]) then
+  redis.call('HSET', KEYS[1], 'watch', watch == '' and ARGV[1] or (watch .. ',' .. ARGV[1]))
+end
+return redis.call('HGETALL', KEYS[1])`,
+  },
+} as const;
+
+export type ScriptName = keyof typeof SCRIPTS;
+
+/** Runs one of our scripts on a connection made by `connectRedis`. One round trip once the server knows the script. */
+export function runScript(
+  redis: Redis,
+  name: ScriptName,
+  keys: readonly string[],
+  values: readonly (string | number)[],
+): Promise<unknown> {
+  const commands = redis as unknown as Record<ScriptName, (...all: (string | number)[]) => Promise<unknown>>;
+  return commands[name](...keys, ...values);
+}

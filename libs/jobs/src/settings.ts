@@ -1,0 +1,158 @@
+import type { ErrorCode } from "#core";
+import { RETENTION_SECONDS } from "#core";
+import type { JobKind } from "./types.js";
+
+/** How one queue runs. All times are milliseconds. */
+export interface QueueSettings {
+  /** How long a worker owns a job without renewing; a dead worker's job is taken over after it. */
+  readonly lockMs: number;
+  readonly stalledIntervalMs: number;
+  /** Take-overs of a job before it is `dead`: a job that kills its worker must not run for ever. */
+  readonly maxStalledCount: number;
+  /** Runs that may fail with a retryable error, the first included. */
+  readonly attempts: number;
+  /** First delay of the exponential back-off; half of each delay is random. */
+  readonly retryBaseMs: number;
+  /** Jobs at once in one worker process. */
+  readonly concurrency: number;
+  /**
+   * When the state `active` is written. `before`: ahead of the handler, so that a cancelled job or a newer attempt never
+   * has an effect. `late`: only for a run that lasts (reads have no effect to guard, and most end sooner).
+   */
+  readonly announce: "before" | "late";
+}
+
+/** The settings of every queue (jobs page, "Versions and settings to start from"). */
+export const QUEUE_SETTINGS: Readonly<Record<JobKind, QueueSettings>> = {
+  query: {
+    lockMs: 30_000,
+    stalledIntervalMs: 10_000,
+    maxStalledCount: 2,
+    attempts: 5,
+    // Somebody waits: five tries fit well into the 30 s that a read waits.
+    retryBaseMs: 250,
+    concurrency: 50,
+    announce: "late",
+  },
+  insert: {
+    lockMs: 30_000,
+    stalledIntervalMs: 10_000,
+    maxStalledCount: 2,
+    attempts: 5,
+    retryBaseMs: 1_000,
+    concurrency: 50,
+    announce: "before",
+  },
+  score: {
+    lockMs: 60_000,
+    stalledIntervalMs: 15_000,
+    maxStalledCount: 3,
+    attempts: 5,
+    retryBaseMs: 2_000,
+    // Two to three times the largest batch of the local model (32).
+    concurrency: 64,
+    announce: "before",
+  },
+  maintain: {
+    lockMs: 30_000,
+    stalledIntervalMs: 10_000,
+    maxStalledCount: 2,
+    attempts: 5,
+    retryBaseMs: 2_000,
+    concurrency: 50,
+    announce: "before",
+  },
+};
+
+/**
+ * First delays of errors that want another pace than their queue's. Whether an error is retried at all is `retryable` in
+ * the registry of errors.
+ */
+export const RETRY_BASE_MS: Readonly<Partial<Record<ErrorCode, number>>> = {
+  // Another writer won: the memory is free again within milliseconds.
+  revision_conflict: 50,
+  // The server asked for less load.
+  model_overloaded: 2_000,
+};
+
+/** The longest delay between two attempts. */
+export const RETRY_MAX_MS = 60_000;
+
+/** Bounds and paces of the status store, the waiters and the connections. All times are milliseconds. */
+export interface JobSettings {
+  /** Prefix of every key. */
+  readonly prefix: string;
+  /** One call of a producer; then the answer is `queue_unavailable`. */
+  readonly callTimeoutMs: number;
+  /** How long a producer waits for a connection that is just being made again. */
+  readonly connectGraceMs: number;
+  /** Pace of the waiters' fallback when a wake-up was lost. */
+  readonly pollMs: number;
+  /** Progress is written at most so often. */
+  readonly progressMs: number;
+  /** A `late` run that lasts longer is announced as `active`. */
+  readonly announceAfterMs: number;
+  /** How long a stop that ran out of time waits for handlers to obey their signal. */
+  readonly abortGraceMs: number;
+  /** Events kept per job (approximately). */
+  readonly eventsPerJob: number;
+  /** Jobs kept in a tenant's list; the oldest leave it first. */
+  readonly jobsPerTenant: number;
+  /** Processes that are woken about one job; more of them poll. */
+  readonly watchersPerJob: number;
+  /** Bytes of a result that travels inside the wake-up; a larger one is read from the hash. */
+  readonly wakeBytes: number;
+  /** How long an ended job's status and result live; a job with an idempotency key lives as long as the key. */
+  readonly keepMs: number;
+  /** The same for `failed` and `dead`. */
+  readonly keepFailedMs: number;
+  /** How long a job that never ends is remembered. */
+  readonly keepQueuedMs: number;
+  readonly idempotencyMs: number;
+  /** Settings of each queue. */
+  readonly queues: Readonly<Record<JobKind, QueueSettings>>;
+}
+
+/** What runs when nothing else is asked for; tests shorten the times. */
+export const JOB_SETTINGS: JobSettings = {
+  prefix: "espalier",
+  callTimeoutMs: 3_000,
+  connectGraceMs: 500,
+  pollMs: 1_000,
+  progressMs: 250,
+  announceAfterMs: 50,
+  abortGraceMs: 1_500,
+  eventsPerJob: 500,
+  jobsPerTenant: 10_000,
+  watchersPerJob: 16,
+  wakeBytes: 64 * 1024,
+  keepMs: RETENTION_SECONDS.job * 1_000,
+  keepFailedMs: RETENTION_SECONDS.failedJob * 1_000,
+  keepQueuedMs: 2 * RETENTION_SECONDS.failedJob * 1_000,
+  idempotencyMs: RETENTION_SECONDS.idempotency * 1_000,
+  queues: QUEUE_SETTINGS,
+};
+
+/** What BullMQ itself keeps of ended jobs: ours is the status, this is for people who look into the queues. */
+export const QUEUE_RETENTION = {
+  completed: { age: RETENTION_SECONDS.job, count: 1_000 },
+  failed: { age: RETENTION_SECONDS.failedJob, count: 10_000 },
+  /** Length of BullMQ's own event stream of a queue. */
+  events: 2_000,
+} as const;
+
+/**
+ * Delay before the next attempt: exponential in the attempts that failed, the upper half of it random so that jobs that
+ * failed together do not come back together.
+ * @param random in [0, 1)
+ */
+export function retryDelayMs(
+  queue: QueueSettings,
+  code: ErrorCode | undefined,
+  failedAttempts: number,
+  random: number,
+): number {
+  const baseMs = (code === undefined ? undefined : RETRY_BASE_MS[code]) ?? queue.retryBaseMs;
+  const delayMs = Math.min(RETRY_MAX_MS, baseMs * 2 ** (failedAttempts - 1));
+  return Math.round(delayMs / 2 + (delayMs / 2) * random);
+}
