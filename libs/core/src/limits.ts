@@ -58,6 +58,8 @@ export const LIMITS = {
   modelBatchTokens: 2_048,
   /** Items waiting for one model: more is back-pressure (`model_overloaded`), not memory. */
   modelQueueItems: 20_000,
+  /** Waiting items among which a batch is put together: sorting them costs far less than the batch. */
+  modelBatchCandidates: 1_024,
   /** Failed runs spent on isolating the items that break one batch: two offenders among 32 need ten. */
   modelBatchFailures: 12,
   /** Requests in flight to a server that batches by itself: it always has the next batch at hand. */
@@ -70,8 +72,8 @@ export const LIMITS = {
   modelRetryAfterMs: 20_000,
   /** Local models held open at once: memories under an older model stay readable while they are moved. */
   openModels: 4,
-  /** Texts that are embedded between two writes of the persistent cache: what a killed job loses at most, twice. */
-  embedWave: 256,
+  /** Items that go to a model between two writes of the persistent cache: a killed job loses at most two such waves. */
+  modelWaveItems: 256,
   /** Keys in one read of a persistent cache, and missing vectors fetched at once. */
   cacheKeys: 1_000,
   /** Bytes of vectors in the in-process cache (about 40,000 of 384 dimensions). */

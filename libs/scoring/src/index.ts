@@ -1,1 +1,16 @@
 export type * from "./ports.js";
+export * from "./abort.js";
+export * from "./batching/default-batching.js";
+export * from "./batching/micro-batcher.js";
+export type { AskOptions, AskReport, OnLookup } from "./caching/cached-batches.js";
+export * from "./caching/embedder.js";
+export * from "./caching/entailer.js";
+export * from "./caching/hashes.js";
+export * from "./check-embeddings.js";
+export * from "./scorers/entailment.js";
+export * from "./scorers/hybrid.js";
+export { LexicalScorer } from "./scorers/lexical.js";
+export type * from "./scorers/scorer.js";
+export * from "./scorers/similarity.js";
+export * from "./text/analyze.js";
+export { queryTerms, queryTermWeights, termWeights } from "./text/term-weights.js";

@@ -1,4 +1,5 @@
 import type { NodeFilter, NodeKey } from "#core";
+import type { Batching } from "./batching/micro-batcher.js";
 
 /** A text that a model was asked about is never longer than the model's window without being marked. */
 export interface Embedding {
@@ -19,6 +20,8 @@ export interface EmbeddingModel {
   readonly dimension: number;
   /** Tokens of one window. */
   readonly maxTokens: number;
+  /** The calls it likes; absent: one at a time, LIMITS.modelBatchItems and LIMITS.modelBatchTokens. */
+  readonly batching?: Batching;
   /** Tokens of a text under this model's own tokenizer, or an upper estimate (never less than the truth by intent). */
   countTokens(text: string): number;
   /** One embedding per text, in order; O(tokens). Empty texts are not allowed. */
@@ -36,6 +39,7 @@ export interface EntailmentProbabilities {
 export interface EntailmentModel {
   readonly id: string;
   readonly maxTokens: number;
+  readonly batching?: Batching;
   countTokens(text: string): number;
   entail(
     pairs: readonly { readonly premise: string; readonly hypothesis: string }[],

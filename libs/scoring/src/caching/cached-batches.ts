@@ -1,0 +1,132 @@
+/**
+ * Keyed items to values: the process's cache, then the tenant's, then the model in micro-batches. What the model answers
+ * goes into both caches wave by wave, so a job that dies half-way resumes where it was.
+ */
+import { LIMITS } from "#core";
+import type { LRUCache } from "lru-cache";
+import pLimit from "p-limit";
+import { throwIfAborted } from "../abort.js";
+import { MicroBatcher, type MicroBatcherOptions } from "../batching/micro-batcher.js";
+import { chunks } from "../chunks.js";
+
+/** A cache outside the process; one call for all keys. */
+interface PersistentCache<Value> {
+  get(keys: readonly string[]): Promise<ReadonlyMap<string, Value>>;
+  put(entries: ReadonlyMap<string, Value>): Promise<void>;
+}
+
+/** Hears of every lookup: which cache, how many keys it knew and how many it did not. */
+export type OnLookup = (cache: "process" | "tenant", hits: number, misses: number) => void;
+
+export interface CachedBatchesOptions<Item, Value extends object | number> extends MicroBatcherOptions<Item, Value> {
+  readonly processCache: LRUCache<string, Value>;
+  readonly onLookup?: OnLookup | undefined;
+}
+
+/** How one job asks. */
+export interface AskOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Distinct items done of those asked for; called as it goes. */
+  readonly onProgress?: ((done: number, total: number) => void) | undefined;
+  /** Goes before what is not urgent: somebody waits for a query, nobody for an insert. */
+  readonly urgent?: boolean;
+}
+
+/** What asking did. */
+export interface AskReport {
+  /** Distinct items that a cache knew. */
+  readonly cacheHits: number;
+  /** Sizes of the model calls that these items took part in (other jobs' items included). */
+  readonly batchSizes: readonly number[];
+}
+
+interface Asked<Value> {
+  readonly cache: PersistentCache<Value> | undefined;
+  readonly options: AskOptions;
+  readonly known: Map<string, Value>;
+  /** Number of a model call -> its size. */
+  readonly calls: Map<number, number>;
+}
+
+export class CachedBatches<Item, Value extends object | number> {
+  readonly #processCache: LRUCache<string, Value>;
+  readonly #onLookup: OnLookup | undefined;
+  readonly #batcher: MicroBatcher<Item, Value>;
+
+  constructor(options: CachedBatchesOptions<Item, Value>) {
+    this.#processCache = options.processCache;
+    this.#onLookup = options.onLookup;
+    this.#batcher = new MicroBatcher(options);
+  }
+
+  /**
+   * The values of all items by their keys. On an error (the model's, or `cancelled`) what was computed before it is in the
+   * caches already.
+   */
+  async ask(
+    items: ReadonlyMap<string, Item>,
+    cache: PersistentCache<Value> | undefined,
+    options: AskOptions,
+  ): Promise<AskReport & { readonly values: ReadonlyMap<string, Value> }> {
+    throwIfAborted(options.signal);
+    const known = await this.#lookUp([...items.keys()], cache);
+    const cacheHits = known.size;
+    const asked: Asked<Value> = { cache, options, known, calls: new Map() };
+    options.onProgress?.(cacheHits, items.size);
+    const missing = [...items].filter(([key]) => !known.has(key));
+    // Two waves at once: the model works on one while the other is being written.
+    const limit = pLimit(2);
+    const waves = chunks(missing, LIMITS.modelWaveItems).map((wave) =>
+      limit(async () => {
+        await this.#askWave(wave, asked);
+        options.onProgress?.(known.size, items.size);
+      }),
+    );
+    try {
+      await Promise.all(waves);
+    } finally {
+      limit.clearQueue();
+    }
+    return { values: known, cacheHits, batchSizes: [...asked.calls.values()] };
+  }
+
+  async #lookUp(keys: readonly string[], cache: PersistentCache<Value> | undefined): Promise<Map<string, Value>> {
+    const known = new Map<string, Value>();
+    for (const key of keys) {
+      const value = this.#processCache.get(key);
+      if (value !== undefined) known.set(key, value);
+    }
+    this.#onLookup?.("process", known.size, keys.length - known.size);
+    const unknown = keys.filter((key) => !known.has(key));
+    if (cache === undefined || unknown.length === 0) return known;
+    const before = known.size;
+    for (const page of chunks(unknown, LIMITS.cacheKeys)) {
+      for (const [key, value] of await cache.get(page)) {
+        known.set(key, value);
+        this.#processCache.set(key, value);
+      }
+    }
+    const hits = known.size - before;
+    this.#onLookup?.("tenant", hits, unknown.length - hits);
+    return known;
+  }
+
+  /** Asks the model for a wave and keeps what came of it, also when a part of it failed. */
+  async #askWave(wave: readonly (readonly [key: string, item: Item])[], asked: Asked<Value>): Promise<void> {
+    const { signal, urgent = false } = asked.options;
+    const outcomes = await Promise.allSettled(wave.map(([, item]) => this.#batcher.submit(item, { signal, urgent })));
+    const fresh = new Map<string, Value>();
+    for (const [index, [key]] of wave.entries()) {
+      const outcome = outcomes[index];
+      if (outcome?.status !== "fulfilled") continue;
+      const { output, call, callItems } = outcome.value;
+      asked.calls.set(call, callItems);
+      asked.known.set(key, output);
+      this.#processCache.set(key, output);
+      fresh.set(key, output);
+    }
+    if (fresh.size > 0) await asked.cache?.put(fresh);
+    const failure = outcomes.find((outcome) => outcome.status === "rejected");
+    if (failure !== undefined) throw failure.reason;
+  }
+}

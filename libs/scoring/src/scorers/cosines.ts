@@ -1,0 +1,106 @@
+/**
+ * The vector side of `similarity` and `hybrid`: embeds the condition once and makes sure that the store holds every vector
+ * it is asked about, so that a query never misses a node because its vector is late. Missing vectors are computed, kept and
+ * then scored by the store like all others, so that the next query gives the same values to the last bit.
+ */
+import { LIMITS, type NodeFilter } from "#core";
+import type { Embedding, ScoredKey, StateRef } from "../ports.js";
+import type { ScorerRun, SimilaritySources } from "./scorer.js";
+import type { TraceBuilder } from "./trace-builder.js";
+import { present } from "../present.js";
+
+export class Cosines {
+  readonly #sources: SimilaritySources;
+  readonly #run: ScorerRun;
+  readonly #trace: TraceBuilder;
+  readonly #field: string;
+  readonly #vector: Float32Array;
+
+  private constructor(of: {
+    sources: SimilaritySources;
+    run: ScorerRun;
+    trace: TraceBuilder;
+    field: string;
+    vector: Float32Array;
+  }) {
+    this.#sources = of.sources;
+    this.#run = of.run;
+    this.#trace = of.trace;
+    this.#field = of.field;
+    this.#vector = of.vector;
+  }
+
+  /** Embeds the condition, which must not be empty. */
+  static async open(
+    condition: { readonly field: string; readonly text: string },
+    sources: SimilaritySources,
+    run: ScorerRun,
+    trace: TraceBuilder,
+  ): Promise<Cosines> {
+    const { field, text } = condition;
+    const { signal } = run;
+    const asked = await sources.embedder.embed([text], { signal, urgent: true, cache: sources.embeddingCache });
+    trace.asked(asked);
+    const vector = present(asked.embeddings[0]).vector;
+    return new Cosines({ sources, run, trace, field, vector });
+  }
+
+  /** max(0, cosine) per state, in order; 0 where the field is missing or empty. One store call when no vector is missing. */
+  async of(states: readonly StateRef[]): Promise<Float64Array> {
+    if (states.length === 0) return new Float64Array();
+    const { vectors } = this.#sources;
+    const cosines = await vectors.scores(this.#field, this.#vector, states);
+    const unknown = [...states.keys()].filter((index) => Number.isNaN(cosines[index]));
+    if (unknown.length > 0 && (await this.#complete({ states: unknown.map((index) => present(states[index])) }))) {
+      const later = await vectors.scores(
+        this.#field,
+        this.#vector,
+        unknown.map((index) => present(states[index])),
+      );
+      for (const [position, index] of unknown.entries()) cosines[index] = later[position] ?? Number.NaN;
+    }
+    return cosines.map((cosine) => (cosine > 0 ? cosine : 0));
+  }
+
+  /** The nearest nodes of the filter, by rounded value descending, then path key; zeros left out. */
+  async nearest(filter: NodeFilter, options: { limit: number; exact: boolean }): Promise<readonly ScoredKey[]> {
+    const { rows, approximate } = await this.#sources.vectors.topK(this.#field, this.#vector, filter, options);
+    this.#trace.approximated(approximate);
+    return rows;
+  }
+
+  /** Computes and keeps the vectors that the filter's nodes lack. */
+  async complete(filter: NodeFilter): Promise<void> {
+    await this.#complete({ filter });
+  }
+
+  /** True if any vector was missing. Ends also when the store drops what it is given (a memory that is being deleted). */
+  async #complete(of: { filter: NodeFilter } | { states: readonly StateRef[] }): Promise<boolean> {
+    const { vectors } = this.#sources;
+    const done = new Set<string>();
+    for (;;) {
+      const page = await vectors.missing(this.#field, of, LIMITS.cacheKeys);
+      const missing = page.filter((state) => !done.has(stateKey(state)));
+      if (missing.length === 0) return done.size > 0;
+      const embeddings = await this.#compute(missing, done.size);
+      const kept = missing.map(({ id, born }, index) => ({ id, born, embedding: present(embeddings[index]) }));
+      await vectors.keep(this.#field, kept);
+      for (const state of missing) done.add(stateKey(state));
+      if (page.length < LIMITS.cacheKeys) return true;
+    }
+  }
+
+  async #compute(missing: readonly { readonly text: string }[], before: number): Promise<readonly Embedding[]> {
+    const texts = missing.map(({ text }) => text);
+    const asked = await this.#sources.embedder.embed(texts, {
+      signal: this.#run.signal,
+      cache: this.#sources.embeddingCache,
+      onProgress: (done, total) => this.#run.onProgress?.(before + done, before + total),
+    });
+    this.#trace.asked(asked);
+    this.#trace.computed(asked.embeddings);
+    return asked.embeddings;
+  }
+}
+
+const stateKey = ({ id, born }: StateRef): string => `${id}@${born}`;

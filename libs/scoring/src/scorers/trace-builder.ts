@@ -1,0 +1,45 @@
+import type { AskReport } from "../caching/cached-batches.js";
+import type { ScorerTrace } from "./scorer.js";
+
+/** Collects what one scoring call did. */
+export class TraceBuilder {
+  readonly #now: () => number;
+  readonly #startedAt: number;
+  readonly #batchSizes: number[] = [];
+  #cacheHits = 0;
+  #computed = 0;
+  #windowed = 0;
+  #approximate = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#startedAt = now();
+  }
+
+  asked(report: AskReport): void {
+    this.#batchSizes.push(...report.batchSizes);
+    this.#cacheHits += report.cacheHits;
+  }
+
+  /** Vectors that the store lacked. */
+  computed(embeddings: readonly { readonly windowed: boolean }[]): void {
+    this.#computed += embeddings.length;
+    this.#windowed += embeddings.filter(({ windowed }) => windowed).length;
+  }
+
+  approximated(approximate: boolean): void {
+    this.#approximate ||= approximate;
+  }
+
+  done(): ScorerTrace {
+    return {
+      modelCalls: this.#batchSizes.length,
+      batchSizes: this.#batchSizes,
+      cacheHits: this.#cacheHits,
+      computed: this.#computed,
+      windowed: this.#windowed,
+      milliseconds: this.#now() - this.#startedAt,
+      approximate: this.#approximate,
+    };
+  }
+}
