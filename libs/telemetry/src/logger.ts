@@ -1,0 +1,40 @@
+import { destination, pino, type DestinationStream, type Logger } from "pino";
+import { EspalierError } from "#core";
+
+/** Wherever one of these stands, its value is not logged. */
+const SECRET_NAMES = ["authorization", "cookie", "apiKey", "secret", "password", "token", "redisUrl"];
+
+/**
+ * The logger of a process: JSON lines on stderr (stdout is for results). Ids of requests and jobs are added with
+ * `logger.child({ requestId })`, `logger.child({ job })`. Secrets are replaced by `[secret]`; texts of memories and queries
+ * are never logged.
+ * @param options.process what runs here: `api`, `worker`, …
+ */
+export function createLogger(
+  options: { readonly level: string; readonly process: string },
+  stream: DestinationStream = destination({ fd: 2 }),
+): Logger {
+  return pino(
+    {
+      level: options.level,
+      base: { process: options.process, pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: serializeError },
+      redact: {
+        paths: SECRET_NAMES.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]),
+        censor: "[secret]",
+      },
+    },
+    stream,
+  );
+}
+
+/** An error with its code and the chain of causes, which only the log sees. */
+function serializeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  return {
+    ...pino.stdSerializers.err(error),
+    ...(error instanceof EspalierError && { code: error.code, details: error.details }),
+  };
+}

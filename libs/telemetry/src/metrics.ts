@@ -1,0 +1,182 @@
+import { AggregatorRegistry, collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Clock } from "#core";
+
+/** The registry of one process as data, as it travels to the process that serves `/metrics`. */
+export type MetricsSnapshot = readonly SnapshotMetric[];
+
+type SnapshotMetric = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>[number];
+
+/** Numbers of jobs of a queue by state; `dead` counts the dead letters. */
+export type QueueCounts = Readonly<Record<string, number>>;
+
+/** Backlog of every queue at the time of a scrape. */
+export interface Backlog {
+  readonly counts: Readonly<Record<string, QueueCounts>>;
+  readonly oldestMs: Readonly<Record<string, number>>;
+}
+
+/** States that `espalier_queue_jobs` shows: what is or will be work. */
+const BACKLOG_STATES = ["waiting", "prioritized", "delayed", "active"] as const;
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const CALL_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+const ITEMS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+const TOKENS = [16, 64, 256, 512, 1_024, 2_048, 4_096, 8_192, 16_384];
+
+/** Where the metrics of a process are told. Labels are bounded: never a tenant, a memory or a job. */
+export interface Metrics {
+  /** A run of a job ended. */
+  jobRan(run: {
+    readonly queue: string;
+    readonly outcome: string;
+    readonly waitMs: number;
+    readonly runMs: number;
+  }): void;
+  /** A worker took a turn at its queue: it ended a job, or looked for one. */
+  workerTurned(queue: string): void;
+  /** A batch went to a model. */
+  scoreBatch(batch: { readonly items: number; readonly tokens: number }): void;
+  modelCall(call: { readonly model: string; readonly kind: string; readonly milliseconds: number }): void;
+  cacheHits(cache: string, hits: number): void;
+  storeCall(call: { readonly store: string; readonly op: string; readonly milliseconds: number }): void;
+  /** Reads the backlog at each scrape; a read that fails leaves the gauges of the backlog out. */
+  watchBacklog(read: () => Promise<Backlog>): void;
+  /** Adds the metrics of another process at each scrape, until the returned function is called. */
+  include(read: () => Promise<MetricsSnapshot>): () => void;
+  /** Content type of `metrics()`. */
+  readonly contentType: string;
+  /** The metrics of this process and of the included ones, in the text format of Prometheus. */
+  metrics(): Promise<string>;
+  /** The metrics of this process. */
+  snapshot(): Promise<MetricsSnapshot>;
+}
+
+/**
+ * The metrics of one process in a registry of its own. Every series carries the label `process`, so that processes can be
+ * shown together.
+ * @param process what runs here: `api`, `worker`, …
+ */
+export function createMetrics(process: string, clock: Clock): Metrics {
+  return new PromMetrics(process, clock);
+}
+
+class PromMetrics implements Metrics {
+  readonly #registry = new Registry();
+  readonly #clock: Clock;
+  readonly #series: ReturnType<typeof registerSeries>;
+  readonly #turns = new Map<string, number>();
+  readonly #included = new Set<() => Promise<MetricsSnapshot>>();
+  #readBacklog: (() => Promise<Backlog>) | undefined;
+
+  constructor(process: string, clock: Clock) {
+    this.#clock = clock;
+    this.#registry.setDefaultLabels({ process });
+    this.#series = registerSeries(this.#registry);
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  jobRan(run: Parameters<Metrics["jobRan"]>[0]): void {
+    const { queue, outcome } = run;
+    this.#series.jobs.inc({ queue, outcome });
+    this.#series.wait.observe({ queue }, run.waitMs / 1_000);
+    this.#series.run.observe({ queue }, run.runMs / 1_000);
+    this.workerTurned(queue);
+  }
+
+  workerTurned(queue: string): void {
+    this.#turns.set(queue, this.#clock.now());
+  }
+
+  scoreBatch(batch: Parameters<Metrics["scoreBatch"]>[0]): void {
+    this.#series.batchItems.observe(batch.items);
+    this.#series.batchTokens.observe(batch.tokens);
+  }
+
+  modelCall(call: Parameters<Metrics["modelCall"]>[0]): void {
+    this.#series.model.observe({ model: call.model, kind: call.kind }, call.milliseconds / 1_000);
+  }
+
+  cacheHits(cache: string, hits: number): void {
+    if (hits > 0) this.#series.cacheHits.inc({ cache }, hits);
+  }
+
+  storeCall(call: Parameters<Metrics["storeCall"]>[0]): void {
+    this.#series.store.observe({ store: call.store, op: call.op }, call.milliseconds / 1_000);
+  }
+
+  watchBacklog(read: () => Promise<Backlog>): void {
+    this.#readBacklog = read;
+  }
+
+  include(read: () => Promise<MetricsSnapshot>): () => void {
+    this.#included.add(read);
+    return () => {
+      this.#included.delete(read);
+    };
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  async metrics(): Promise<string> {
+    const others = await Promise.all([...this.#included].map((read) => read()));
+    const all = [await this.snapshot(), ...others].map((snapshot) =>
+      // Series of several processes differ by their label, so the sum of a series is the series.
+      snapshot.map((metric) => ({ ...metric, aggregator: "sum" })),
+    );
+    return AggregatorRegistry.aggregate(all).metrics();
+  }
+
+  async snapshot(): Promise<MetricsSnapshot> {
+    const now = this.#clock.now();
+    for (const [queue, turn] of this.#turns) this.#series.activity.set({ queue }, Math.max(0, now - turn) / 1_000);
+    if (this.#readBacklog !== undefined) await this.#showBacklog(this.#readBacklog);
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  async #showBacklog(read: () => Promise<Backlog>): Promise<void> {
+    const { queueJobs, queueOldest, dead } = this.#series;
+    for (const gauge of [queueJobs, queueOldest, dead]) gauge.reset();
+    let backlog: Backlog;
+    try {
+      backlog = await read();
+    } catch {
+      return;
+    }
+    for (const [queue, counts] of Object.entries(backlog.counts)) {
+      for (const state of BACKLOG_STATES) queueJobs.set({ queue, state }, counts[state] ?? 0);
+      dead.set({ queue }, counts["dead"] ?? 0);
+    }
+    for (const [queue, oldestMs] of Object.entries(backlog.oldestMs)) queueOldest.set({ queue }, oldestMs / 1_000);
+  }
+}
+
+function registerSeries(registry: Registry) {
+  const registers = [registry];
+  const histogram = <L extends string>(name: string, help: string, labelNames: L[], buckets: number[]): Histogram<L> =>
+    new Histogram({ name, help, labelNames, buckets, registers });
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[]): Gauge<L> =>
+    new Gauge({ name, help, labelNames, registers });
+  const counter = <L extends string>(name: string, help: string, labelNames: L[]): Counter<L> =>
+    new Counter({ name, help, labelNames, registers });
+  const queue: "queue"[] = ["queue"];
+  return {
+    jobs: counter("espalier_jobs_total", "Runs of jobs by how they ended.", ["queue", "outcome"]),
+    wait: histogram("espalier_job_wait_seconds", "Seconds from a job's submit to the start of a run.", queue, SECONDS),
+    run: histogram("espalier_job_run_seconds", "Seconds that a run of a job took.", queue, SECONDS),
+    queueJobs: gauge("espalier_queue_jobs", "Jobs of a queue by state.", ["queue", "state"]),
+    queueOldest: gauge("espalier_queue_oldest_seconds", "Seconds that the oldest waiting job has waited.", queue),
+    dead: gauge("espalier_dead_letters", "Jobs that were given up and are kept.", queue),
+    batchItems: histogram("espalier_score_batch_items", "Texts or pairs in a batch for a model.", [], ITEMS),
+    batchTokens: histogram("espalier_score_batch_tokens", "Tokens in a batch for a model.", [], TOKENS),
+    model: histogram("espalier_model_seconds", "Seconds of a call of a model.", ["model", "kind"], CALL_SECONDS),
+    cacheHits: counter("espalier_cache_hits_total", "Items that a cache answered.", ["cache"]),
+    store: histogram("espalier_store_seconds", "Seconds of a call of a store.", ["store", "op"], CALL_SECONDS),
+    activity: gauge(
+      "espalier_worker_last_activity_seconds",
+      "Seconds since the worker last ended a job of the queue, or looked for one.",
+      queue,
+    ),
+  };
+}
