@@ -80,6 +80,14 @@ export const LIMITS = {
   processCacheBytes: 64 * 1024 * 1024,
   /** Entailment values in the in-process cache. */
   processCacheValues: 200_000,
+  /** Plannings of one insert against a head that other processes move; then the job is tried again later. */
+  commitAttempts: 8,
+  /** Nodes in one change set or one read of maintenance: other writers of the memory wait for no more than one. */
+  maintenancePageNodes: 500,
+  /** Parsed and validated queries kept by a process: a parse is cheap, a validation reads the schema. */
+  cachedQueries: 2_000,
+  /** Schemas kept by a process. */
+  cachedSchemas: 500,
 } as const;
 
 /** Seconds of retention. */

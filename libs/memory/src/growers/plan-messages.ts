@@ -1,0 +1,226 @@
+/**
+ * Appends messages to a conversation: Conversation{name} -> Session{name, time} -> Turn{speaker, text, time}.
+ *
+ * The conversation is the last one of that name, or a new one. A message that names a session goes to the last one of that
+ * name in the conversation, or begins it. A message without one goes to the current session: that of the message before it
+ * in the request, at first the conversation's last session. It begins a session of its own when there is none, or when its
+ * time is 30 minutes or more after the last turn of the current one; a turn or a message without a time measures no gap.
+ * Such sessions are named `session-N`, the N-th of their conversation. A session's time is that of its first message. Order
+ * is arrival, whatever the times say.
+ */
+import {
+  type Attributes,
+  type AttributeValue,
+  derivedNodeId,
+  LIMITS,
+  type MemoryScope,
+  type NodeKey,
+  type NodeState,
+} from "#core";
+import type { Memory } from "../memory.js";
+import { tooManyChildren } from "../model/check-tree.js";
+import { childPath, keysAfter, positionKeyOf } from "../model/position-keys.js";
+import type { TreeStore } from "../ports/tree-store.js";
+import type { PlannedNode } from "../writing/planned-node.js";
+import type { Message } from "./insert-request.js";
+import type { Plan } from "./plan.js";
+
+/** Silence after which a new session begins. */
+const SESSION_GAP_MS = 30 * 60 * 1_000;
+
+type Parent = Pick<NodeKey, "id" | "pathKey" | "depth">;
+
+/** A node that gets children: one that is there, or one that this insert makes. */
+interface Branch {
+  readonly existing: Parent | undefined;
+  readonly attributes: Attributes;
+  /** Children that are there already, and the position key of the last. */
+  readonly count: number;
+  readonly lastKey: string | undefined;
+}
+
+interface Session extends Branch {
+  /** The messages that become its turns, with their numbers in the request. */
+  readonly turns: { readonly message: Message; readonly ordinal: number }[];
+  /** Milliseconds of the last turn, there or planned, if it has a time. */
+  lastTime: number | undefined;
+}
+
+/**
+ * Plans the turns, and the sessions and the conversation that are missing. Store reads: at most four, and two for each
+ * session named in the request. O(messages).
+ * @throws EspalierError `too_many_children`
+ */
+export async function planMessages(
+  store: TreeStore,
+  memory: Memory,
+  insert: { readonly conversation: string; readonly messages: readonly Message[] },
+  jobId: string,
+): Promise<Plan> {
+  const scope: MemoryScope = { tenant: memory.tenant, memory: memory.id };
+  const existing = await store.findChild(scope, null, {
+    type: "Conversation",
+    name: "name",
+    value: insert.conversation,
+  });
+  const siblings = existing === undefined ? await store.lastChild(scope, null) : { count: 0 };
+  checkWidth(siblings.count + 1, "conversation");
+  const inside = existing === undefined ? { count: 0 } : await store.lastChild(scope, existing.id);
+  const conversation: Branch = {
+    existing,
+    attributes: { name: insert.conversation },
+    count: inside.count,
+    lastKey: keyOf(inside.last),
+  };
+  const sessions = new Sessions(store, scope, conversation, inside.last);
+  for (const [ordinal, message] of insert.messages.entries()) await sessions.add(message, ordinal);
+  const conversationKey = keysAfter(keyOf(siblings.last), 1)[0] ?? "";
+  return placeNodes({ conversation, conversationKey, sessions: sessions.all, messages: insert.messages.length, jobId });
+}
+
+/** Decides to which session each message goes. */
+class Sessions {
+  /** In the order in which they were first needed. */
+  readonly all: Session[] = [];
+  readonly #byName = new Map<string, Session>();
+  #current: Session | undefined;
+
+  constructor(
+    private readonly store: TreeStore,
+    private readonly scope: MemoryScope,
+    private readonly conversation: Branch,
+    /** The conversation's last child. */
+    private readonly last: NodeState | undefined,
+  ) {}
+
+  async add(message: Message, ordinal: number): Promise<void> {
+    const session = message.session === undefined ? await this.#continue(message) : await this.#named(message);
+    session.turns.push({ message, ordinal });
+    session.lastTime = timeOf(message.time);
+    this.#current = session;
+  }
+
+  async #named(message: Message): Promise<Session> {
+    const name = message.session ?? "";
+    const known = this.#byName.get(name);
+    if (known !== undefined) return known;
+    const parent = this.conversation.existing;
+    const stored =
+      parent && (await this.store.findChild(this.scope, parent.id, { type: "Session", name: "name", value: name }));
+    const session = stored === undefined ? this.#begin(name, message) : await this.#open(stored);
+    this.#byName.set(name, session);
+    return session;
+  }
+
+  async #continue(message: Message): Promise<Session> {
+    if (this.#current === undefined && this.last?.type === "Session") this.#current = await this.#open(this.last);
+    const current = this.#current;
+    if (current === undefined || isGap(current.lastTime, timeOf(message.time))) {
+      const begun = this.all.filter((session) => session.existing === undefined).length;
+      return this.#begin(`session-${this.conversation.count + begun + 1}`, message);
+    }
+    return current;
+  }
+
+  #begin(name: string, message: Message): Session {
+    const attributes = { name, ...(message.time !== undefined && { time: message.time }) };
+    const session = { existing: undefined, attributes, count: 0, lastKey: undefined, turns: [], lastTime: undefined };
+    this.all.push(session);
+    return session;
+  }
+
+  async #open(node: NodeState): Promise<Session> {
+    const opened = this.all.find((session) => session.existing?.id === node.id);
+    if (opened !== undefined) return opened;
+    const { count, last } = await this.store.lastChild(this.scope, node.id);
+    const lastTime = timeOf(last?.attributes["time"]);
+    const session = { existing: node, attributes: {}, count, lastKey: keyOf(last), turns: [], lastTime };
+    this.all.push(session);
+    return session;
+  }
+}
+
+/**
+ * The new nodes with their keys. Ordinals: the turns are numbered like their messages, then comes the conversation, then
+ * the sessions.
+ */
+function placeNodes(of: {
+  readonly conversation: Branch;
+  readonly conversationKey: string;
+  readonly sessions: readonly Session[];
+  readonly messages: number;
+  readonly jobId: string;
+}): Plan {
+  const { conversation, sessions, messages, jobId } = of;
+  const nodes: PlannedNode[] = [];
+  let ordinal = messages;
+  const branchNode = (type: string, parent: Parent | undefined, key: string, attributes: Attributes): Parent => {
+    const node = childNode({ id: derivedNodeId(jobId, ordinal), type, parent, key, attributes, metadata: {} });
+    ordinal += 1;
+    nodes.push(node);
+    return node;
+  };
+  const root =
+    conversation.existing ?? branchNode("Conversation", undefined, of.conversationKey, conversation.attributes);
+  const begun = sessions.filter((session) => session.existing === undefined);
+  checkWidth(conversation.count + begun.length, "conversation");
+  const keys = keysAfter(conversation.lastKey, begun.length);
+  const parents = new Map<Session, Parent>(
+    begun.map((session, index) => [session, branchNode("Session", root, keys[index] ?? "", session.attributes)]),
+  );
+  for (const session of sessions) {
+    const parent = session.existing ?? parents.get(session);
+    checkWidth(session.count + session.turns.length, "messages");
+    const turnKeys = keysAfter(session.lastKey, session.turns.length);
+    for (const [position, { message, ordinal: number }] of session.turns.entries()) {
+      const { speaker, text, time, metadata = {} } = message;
+      const attributes = { speaker, text, ...(time !== undefined && { time }) };
+      const key = turnKeys[position] ?? "";
+      nodes.push(childNode({ id: derivedNodeId(jobId, number), type: "Turn", parent, key, attributes, metadata }));
+    }
+  }
+  return { nodes, roots: rootsOf(nodes) };
+}
+
+function childNode(of: {
+  readonly id: string;
+  readonly type: string;
+  readonly parent: Parent | undefined;
+  readonly key: string;
+  readonly attributes: Attributes;
+  readonly metadata: Attributes;
+}): PlannedNode {
+  const { parent, key, ...node } = of;
+  return {
+    ...node,
+    parentId: parent?.id ?? null,
+    pathKey: childPath(parent?.pathKey ?? "", key),
+    depth: (parent?.depth ?? 0) + 1,
+  };
+}
+
+/** Ids of the nodes whose parents are not among them, in document order. */
+function rootsOf(nodes: readonly PlannedNode[]): readonly string[] {
+  const made = new Set(nodes.map(({ id }) => id));
+  return nodes
+    .filter(({ parentId }) => parentId === null || !made.has(parentId))
+    .sort((one, other) => (one.pathKey < other.pathKey ? -1 : 1))
+    .map(({ id }) => id);
+}
+
+function keyOf(node: NodeState | undefined): string | undefined {
+  return node && positionKeyOf(node.pathKey);
+}
+
+function timeOf(value: AttributeValue | undefined): number | undefined {
+  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(time) ? undefined : time;
+}
+
+function isGap(last: number | undefined, next: number | undefined): boolean {
+  return last !== undefined && next !== undefined && next - last >= SESSION_GAP_MS;
+}
+
+function checkWidth(children: number, path: string): void {
+  if (children > LIMITS.nodeChildren) throw tooManyChildren(children, { path });
+}

@@ -1,0 +1,26 @@
+import type { Clock } from "#core";
+import type { Entailer } from "#scoring";
+import type { EmbeddingModels } from "./ports/embedding-models.js";
+import type { CacheStore } from "./ports/side-stores.js";
+import type { TreeStore } from "./ports/tree-store.js";
+import type { LexicalIndex, VectorStore } from "./ports/vector-store.js";
+
+/** Everything that growing, reading and maintaining a memory needs; a worker fills it once. */
+export interface MemoryServices {
+  readonly tree: TreeStore;
+  readonly vectors: VectorStore;
+  readonly lexical: LexicalIndex;
+  readonly caches: CacheStore;
+  readonly embeddingModels: EmbeddingModels;
+  /** Absent: the scorer `entailment` answers `scorer_unavailable`. */
+  readonly entailer?: Entailer;
+  readonly clock: Clock;
+}
+
+/** How a run of work reports and hears that it is no longer wanted. */
+export interface RunContext {
+  /** Aborted: the work stops before its next store or model call with the signal's reason, or `cancelled`. */
+  readonly signal?: AbortSignal | undefined;
+  /** Cheap to call often. */
+  readonly progress?: ((done: number, total: number) => void) | undefined;
+}
