@@ -1,1 +1,1 @@
-export {};
+export * from "./onnx/local-embedding-model.js";
