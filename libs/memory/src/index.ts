@@ -17,3 +17,6 @@ export * from "./model/position-keys.js";
 export * from "./model/rekey-children.js";
 export { loadTokenCounter, type TokenCounter } from "./model/tokens.js";
 export { WriteQueue } from "./writing/write-queue.js";
+export { embedFields, type EmbedFieldsResult } from "./maintenance/embed-fields.js";
+export { reembed, type ReembedResult } from "./maintenance/reembed.js";
+export { retext, type RetextContext, type RetextResult } from "./maintenance/retext.js";

@@ -43,6 +43,11 @@ export interface ChangeSet {
   readonly vectors: readonly Omit<VectorPoint, "born">[];
   /** Term weights of the new states' fields, one entry per (state, field) with a text. */
   readonly terms: readonly Omit<FieldTerms, "born">[];
+  /**
+   * The fields that `terms` were made for. If the index has come to have another one (a query indexed it meanwhile), the
+   * commit answers `revision_conflict`, so that no state is ever left out of a field's index. Absent: not checked.
+   */
+  readonly termFields?: readonly string[];
   /** Kept with the inbox row and answered on a repeat. JSON. */
   readonly result: unknown;
 }

@@ -62,7 +62,10 @@ export interface FieldTerms extends StateRef {
 export interface LexicalIndex {
   /** Whether the field is indexed (`""` always is). */
   indexed(scope: MemoryScope, field: string): Promise<boolean>;
-  /** Indexes an attribute field that was not: weights of every live state with a text in it; kept by later commits. */
+  /**
+   * Indexes an attribute field that was not: weights of every state that is live at the revision and has a text in it; kept
+   * by later commits. Another head than `revision` answers `revision_conflict`; a field that is indexed by now is left as it is.
+   */
   index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void>;
   /** The fields that commits must bring terms for. */
   fields(scope: MemoryScope): Promise<readonly string[]>;

@@ -12,7 +12,7 @@ import type { PlannedNode } from "./planned-node.js";
 const NODES_PER_TURN = 200;
 
 /** The parts of a change set that follow from the planned nodes. */
-export type BuiltStates = Pick<ChangeSet, "states" | "vectors" | "terms">;
+export type BuiltStates = Pick<ChangeSet, "states" | "vectors" | "terms" | "termFields">;
 
 /**
  * Texts, token counts, vectors and term weights of planned nodes under a memory's settings. Equal texts are embedded once;
@@ -65,7 +65,7 @@ async function countTexts(
   scope: MemoryScope,
   nodes: readonly PlannedNode[],
   texts: readonly string[],
-): Promise<Pick<ChangeSet, "states" | "terms">> {
+): Promise<Pick<ChangeSet, "states" | "terms" | "termFields">> {
   const countTokens = await loadTokenCounter();
   const fields = new Set([NODE_FIELD, ...(await services.lexical.fields(scope))]);
   const states: NewState[] = [];
@@ -80,5 +80,5 @@ async function countTexts(
       if (fieldValue !== "") terms.push({ id: node.id, field, weights: termWeights(fieldValue) });
     }
   }
-  return { states, terms };
+  return { states, terms, termFields: [...fields] };
 }

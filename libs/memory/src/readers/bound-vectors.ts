@@ -1,0 +1,57 @@
+import type { NodeFilter } from "#core";
+import type { Embedding, StateRef, VectorScores } from "#scoring";
+import type { VectorPoint, VectorStore } from "../ports/vector-store.js";
+import type { CompleteFields } from "./complete-fields.js";
+import type { Snapshot } from "./snapshot.js";
+
+/** Every node of a memory. */
+const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
+
+/** The vectors of one memory at the revision of a query, under the model that the query reads. */
+export class BoundVectors implements VectorScores {
+  constructor(
+    private readonly store: VectorStore,
+    private readonly snapshot: Snapshot,
+    private readonly complete: CompleteFields,
+  ) {}
+
+  scores(field: string, vector: Float32Array, states: readonly StateRef[]): Promise<Float64Array> {
+    return this.store.scores(this.snapshot.scope, this.#read(field), vector, states);
+  }
+
+  topK(
+    field: string,
+    vector: Float32Array,
+    filter: NodeFilter,
+    options: { readonly limit: number; readonly exact: boolean },
+  ): ReturnType<VectorScores["topK"]> {
+    return this.store.topK(this.snapshot.scope, this.#read(field), vector, filter, options);
+  }
+
+  /** Once a field is known to be complete at a revision, no later query of that revision asks the store again. */
+  async missing(
+    field: string,
+    of: { readonly filter: NodeFilter } | { readonly states: readonly StateRef[] },
+    limit: number,
+  ): Promise<readonly (StateRef & { readonly text: string })[]> {
+    const { scope } = this.snapshot;
+    if (!("filter" in of)) return this.store.missing(scope, this.#read(field), of, limit);
+    if (this.complete.has(this.snapshot, field)) return [];
+    const anywhere = await this.store.missing(scope, this.#read(field), { filter: EVERYTHING }, 1);
+    if (anywhere.length === 0) {
+      this.complete.add(this.snapshot, field);
+      return [];
+    }
+    return this.store.missing(scope, this.#read(field), of, limit);
+  }
+
+  keep(field: string, vectors: readonly (StateRef & { readonly embedding: Embedding })[]): Promise<void> {
+    const { scope, memory } = this.snapshot;
+    const points: VectorPoint[] = vectors.map((vector) => ({ ...vector, field, model: memory.embeddingModel }));
+    return this.store.upsert(scope, points);
+  }
+
+  #read(field: string): { revision: number; model: string; field: string } {
+    return { revision: this.snapshot.revision, model: this.snapshot.memory.embeddingModel, field };
+  }
+}
