@@ -41,3 +41,9 @@ test("a provider that needs more says what, and because of what", () => {
 test("a store that this version does not have is refused, not ignored", () => {
   expect(problemsOf({ NEO4J_URI: "bolt://localhost:7687" })[0]).toMatch(/^NEO4J_URI .*distributed/);
 });
+
+test("metrics have a port of their own only when one is set", () => {
+  expect(parseConfig({}).metricsPort).toBeUndefined();
+  expect(parseConfig({ ESPALIER_METRICS_PORT: "9100" }).metricsPort).toBe(9100);
+  expect(problemsOf({ ESPALIER_METRICS_PORT: "-1" })[0]).toMatch(/^ESPALIER_METRICS_PORT/);
+});

@@ -36,6 +36,8 @@ const environment = z
     /** Folder with the fetched models. */
     ESPALIER_MODELS: text.default(".models"),
     ESPALIER_BODY_LIMIT: positive.optional(),
+    /** Serves `/metrics` without a key on a port of its own (0: any free one); unset: on the API's port, for operators. */
+    ESPALIER_METRICS_PORT: port.optional(),
     ESPALIER_SHUTDOWN_SECONDS: positive.max(600).default(10),
     LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
   })
@@ -76,6 +78,8 @@ export interface Config {
   readonly dataFolder: string;
   readonly modelsFolder: string;
   readonly bodyLimitBytes?: number;
+  /** Port of `/metrics` alone; absent: the API's own port, with a key of scope `operator`. */
+  readonly metricsPort?: number;
   readonly shutdownSeconds: number;
   readonly embedding: ModelConfig;
   /** Absent: the scorer `entailment` answers `scorer_unavailable`. */
@@ -120,6 +124,7 @@ export function parseConfig(environmentVariables: Readonly<Record<string, string
     dataFolder: value.ESPALIER_DATA,
     modelsFolder: value.ESPALIER_MODELS,
     ...(value.ESPALIER_BODY_LIMIT !== undefined && { bodyLimitBytes: value.ESPALIER_BODY_LIMIT }),
+    ...(value.ESPALIER_METRICS_PORT !== undefined && { metricsPort: value.ESPALIER_METRICS_PORT }),
     shutdownSeconds: value.ESPALIER_SHUTDOWN_SECONDS,
     embedding: model(value, "EMBEDDING", value.EMBEDDING_PROVIDER),
     ...(value.ENTAILMENT_PROVIDER !== undefined && {

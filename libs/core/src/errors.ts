@@ -180,6 +180,7 @@ export const ERRORS = {
   query_too_deep: limit(400, "The query nests too deeply", "Flatten it."),
   too_many_predicates: limit(400, "Too many predicates in one step", "Multiply them inside one bracket."),
   string_too_long: limit(400, "A string literal is too long", "Shorten the condition."),
+  topk_too_large: limit(400, "topK is too large", "Ask for fewer rows."),
   unknown_type: input(422, "Unknown node type", "GET /v1/memories/:id/schema lists the types."),
   unknown_attribute: input(422, "Unknown attribute", "GET /v1/memories/:id/schema lists the attributes."),
   unknown_scorer: input(422, "Unknown scorer", "Scorers are similarity, entailment, lexical, hybrid."),
@@ -223,6 +224,13 @@ export const ERRORS = {
   store_unavailable: unavailable("The store cannot be reached", "Retry later."),
   queue_unavailable: unavailable("The queue cannot be reached", "Retry later."),
   // --- jobs
+  too_many_streams: {
+    category: "limit",
+    status: 429,
+    retryable: true,
+    title: "Too many event streams",
+    advice: "Close streams, or poll GET /v1/jobs/:id.",
+  },
   cancelled: {
     category: "conflict",
     status: 409,

@@ -50,6 +50,8 @@ export const LIMITS = {
   resultBytes: 256 * 1024,
   /** Items of a page of any list. */
   pageItems: 1_000,
+  /** Event streams that one API process keeps open: each holds a connection and a buffer. */
+  eventStreams: 1_000,
   /** Bytes of an `Idempotency-Key`. */
   idempotencyKeyBytes: 255,
   /** Items in one call of a local model: larger batches are slower on CPUs. */
