@@ -1,0 +1,66 @@
+import type { RelevanceSource } from "#query";
+import { EntailmentScorer, HybridScorer, LexicalScorer, type Scorer, type ScorerRun, SimilarityScorer } from "#scoring";
+import type { MemoryServices, RunContext } from "../services.js";
+import { BoundLexical, type EnsureIndexed, isPast } from "./bound-lexical.js";
+import { BoundTexts } from "./bound-texts.js";
+import { BoundVectors } from "./bound-vectors.js";
+import type { CompleteFields } from "./complete-fields.js";
+import type { Scoring } from "./select-scorer.js";
+import type { Snapshot } from "./snapshot.js";
+
+/** What outlives a query and is shared by all of a process. */
+export interface SharedReads {
+  readonly complete: CompleteFields;
+  readonly ensureIndexed: EnsureIndexed;
+}
+
+/**
+ * Rel of one snapshot under one scorer: the scorer's own sources, bound to the memory, the revision and the model.
+ * Errors: `model_unknown`, and later what scoring throws.
+ */
+export async function createRelevance(
+  services: MemoryServices,
+  snapshot: Snapshot,
+  scoring: Scoring,
+  shared: SharedReads,
+  context: RunContext,
+): Promise<RelevanceSource> {
+  const { memory, scope } = snapshot;
+  const run: ScorerRun = {
+    now: () => services.clock.now(),
+    signal: context.signal,
+    onProgress: context.progress,
+  };
+  const texts = new BoundTexts(services.tree, snapshot);
+  const lexical = (): BoundLexical => new BoundLexical(services.lexical, snapshot, texts, shared.ensureIndexed);
+  const similarity = async (): Promise<ConstructorParameters<typeof SimilarityScorer>[0]> => ({
+    embedder: await services.embeddingModels.get(memory.embeddingModel),
+    vectors: new BoundVectors(services.vectors, snapshot, shared.complete),
+    embeddingCache: services.caches.embeddings(scope.tenant),
+  });
+  switch (scoring.scorer) {
+    case "similarity":
+      return new SimilarityScorer(await similarity(), run);
+    case "lexical":
+      return withoutPast(new LexicalScorer({ lexical: lexical() }, run), snapshot);
+    case "hybrid": {
+      const sources = { ...(await similarity()), lexical: lexical(), a: scoring.a };
+      return withoutPast(new HybridScorer(sources, run), snapshot);
+    }
+    case "entailment": {
+      const { entailer, template } = scoring;
+      const entailmentCache = services.caches.entailments(scope.tenant);
+      return new EntailmentScorer({ entailer, texts, template, entailmentCache }, run);
+    }
+  }
+}
+
+/** An index of an attribute's terms does not know states that had ended before it was made: the past is scored node by node. */
+function withoutPast(scorer: Scorer, snapshot: Snapshot): RelevanceSource {
+  if (!isPast(snapshot)) return scorer;
+  return {
+    pushesDown: false,
+    relevance: (request) => scorer.relevance(request),
+    topK: (request) => scorer.topK(request),
+  };
+}
