@@ -4,7 +4,11 @@ export default {
   roots: ["<rootDir>/apps", "<rootDir>/libs", "<rootDir>/test", "<rootDir>/bench"],
   testMatch: ["**/*.spec.ts"],
   extensionsToTreatAsEsm: [".ts"],
-  moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
+  moduleNameMapper: {
+    "^(\\.{1,2}/.*)\\.js$": "$1",
+    // The package has TypeScript behind the "source" condition, which is ours here.
+    "^eventsource-parser$": "<rootDir>/node_modules/eventsource-parser/dist/index.js",
+  },
   transform: { "^.+\\.ts$": ["@swc/jest"] },
   testEnvironment: "<rootDir>/test/support/node-environment.mjs",
   testEnvironmentOptions: { customExportConditions: ["source", "node", "node-addons"] },
