@@ -26,7 +26,32 @@ export default tseslint.config(
     ...tseslint.configs.disableTypeChecked,
     languageOptions: {
       parserOptions: { projectService: false },
-      globals: { process: "readonly", console: "readonly", URL: "readonly" },
+      globals: { process: "readonly", console: "readonly", URL: "readonly", performance: "readonly" },
+    },
+  },
+  {
+    // Time, randomness and the environment are parameters there (docs/architecture.md).
+    files: ["libs/{core,query,scoring,memory}/src/**/*.ts"],
+    ignores: ["**/*.spec.ts", "**/src/testing/**", "libs/core/src/clock.ts"],
+    rules: {
+      "no-restricted-globals": ["error", { name: "process", message: "The environment is a parameter here." }],
+      "no-restricted-properties": [
+        "error",
+        { object: "Math", property: "random", message: "Randomness is a parameter here." },
+        { object: "Date", property: "now", message: "Time is a parameter here: take a Clock." },
+        { object: "crypto", property: "randomUUID", message: "Ids are a parameter here: take an IdSource." },
+      ],
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector: "NewExpression[callee.name='Date'][arguments.length=0]",
+          message: "Time is a parameter here: take a Clock.",
+        },
+        {
+          selector: "MemberExpression[object.name='globalThis'][property.name='process']",
+          message: "The environment is a parameter here.",
+        },
+      ],
     },
   },
   {

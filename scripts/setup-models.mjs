@@ -155,6 +155,9 @@ async function download(folder, log) {
   }
 }
 
+/** True if the local embedding model is in `modelsFolder` and unchanged since its hashes were checked. A few ms. */
+export const areModelsSetUp = ({ modelsFolder }) => isRecorded(join(modelsFolder, MODEL));
+
 /**
  * Makes sure that the local embedding model is in `modelsFolder`; answers the model's folder. `log` hears of slow steps.
  * Throws an error whose message is one sentence for people.
