@@ -20,10 +20,10 @@ import {
 import type { Memory } from "../memory.js";
 import { tooManyChildren } from "../model/check-tree.js";
 import { childPath, keysAfter, positionKeyOf } from "../model/position-keys.js";
-import type { TreeStore } from "../ports/tree-store.js";
+
 import type { PlannedNode } from "../writing/planned-node.js";
 import type { Message } from "./insert-request.js";
-import type { Plan } from "./plan.js";
+import type { Plan, PlanningReads } from "./plan.js";
 
 /** Silence after which a new session begins. */
 const SESSION_GAP_MS = 30 * 60 * 1_000;
@@ -52,7 +52,7 @@ interface Session extends Branch {
  * @throws EspalierError `too_many_children`
  */
 export async function planMessages(
-  store: TreeStore,
+  store: PlanningReads,
   memory: Memory,
   insert: { readonly conversation: string; readonly messages: readonly Message[] },
   jobId: string,
@@ -86,7 +86,7 @@ class Sessions {
   #current: Session | undefined;
 
   constructor(
-    private readonly store: TreeStore,
+    private readonly store: PlanningReads,
     private readonly scope: MemoryScope,
     private readonly conversation: Branch,
     /** The conversation's last child. */

@@ -2,10 +2,10 @@ import { derivedNodeId, LIMITS, type MemoryScope } from "#core";
 import type { Memory, TreeNode } from "../memory.js";
 import { checkDepth, tooManyChildren } from "../model/check-tree.js";
 import { childPath, keysAfter, positionKeyOf } from "../model/position-keys.js";
-import type { TreeStore } from "../ports/tree-store.js";
+
 import type { PlannedNode } from "../writing/planned-node.js";
 import { unknownParent } from "./check-insert.js";
-import type { Plan } from "./plan.js";
+import type { Plan, PlanningReads } from "./plan.js";
 
 /** Where a node is put. */
 interface Place {
@@ -20,7 +20,7 @@ interface Place {
  * @throws EspalierError `node_not_found`, `too_many_children`, `tree_too_deep`
  */
 export async function planTree(
-  store: TreeStore,
+  store: PlanningReads,
   memory: Memory,
   insert: { readonly roots: readonly TreeNode[]; readonly under: string | null },
   jobId: string,
@@ -54,7 +54,7 @@ export async function planTree(
 }
 
 async function findParent(
-  store: TreeStore,
+  store: PlanningReads,
   scope: MemoryScope,
   revision: number,
   under: string | null,
