@@ -9,7 +9,7 @@ export default {
   extensionsToTreatAsEsm: [".ts"],
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   transform: { "^.+\\.ts$": ["@swc/jest"] },
-  testEnvironment: "node",
+  testEnvironment: "<rootDir>/test/support/node-environment.mjs",
   testEnvironmentOptions: { customExportConditions: ["source", "node", "node-addons"] },
   modulePathIgnorePatterns: ["<rootDir>/dist/", "<rootDir>/.tools/", "<rootDir>/.cache/"],
   cacheDirectory: "<rootDir>/.cache/jest",
