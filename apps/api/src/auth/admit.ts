@@ -1,0 +1,66 @@
+import type { FastifyRequest } from "fastify";
+import { EspalierError, isId } from "#core";
+import type { TreeStore } from "#memory";
+import { reaches, type Caller } from "../http/caller.js";
+import type { Operation, OperationConfig } from "../http/operation.js";
+import type { Authenticator } from "./authenticator.js";
+
+/** Names under which people put keys into URLs, where logs and histories keep them. */
+const KEY_PARAMETERS = ["key", "api_key", "apikey", "api-key", "access_token", "token", "authorization"];
+
+/**
+ * What must hold before a body is read: no key in the URL, a valid key with the scope, no header that the route would
+ * ignore, and a memory that the key reaches.
+ */
+export class Admission {
+  constructor(
+    private readonly authenticator: Authenticator,
+    private readonly tree: TreeStore,
+  ) {}
+
+  /** @throws EspalierError `unauthorized`, `key_expired`, `forbidden`, `idempotency_not_supported`, `memory_not_found` */
+  async admit(request: FastifyRequest): Promise<void> {
+    const { operation } = request.routeOptions.config as Partial<OperationConfig>;
+    if (operation === undefined) return;
+    refuseKeyInUrl(request);
+    if (operation.scope !== undefined) request.caller = await this.#caller(request, operation);
+    if (operation.idempotent !== true && request.headers["idempotency-key"] !== undefined) {
+      throw new EspalierError("idempotency_not_supported", `${operation.id} does not honour Idempotency-Key.`);
+    }
+    if (request.caller !== undefined && operation.path.includes("/:memory")) {
+      await this.#findMemory(request, request.caller);
+    }
+  }
+
+  async #caller(request: FastifyRequest, operation: Operation): Promise<Caller> {
+    const key = await this.authenticator.authenticate(request.headers.authorization);
+    if (operation.scope !== undefined && !key.scopes.includes(operation.scope)) {
+      throw new EspalierError("forbidden", `The API key lacks the scope \`${operation.scope}\`.`, {
+        details: { scope: operation.scope },
+      });
+    }
+    return {
+      key: key.id,
+      tenant: key.tenant,
+      scopes: key.scopes,
+      ...(key.memoryPrefix !== undefined && { memoryPrefix: key.memoryPrefix }),
+    };
+  }
+
+  async #findMemory(request: FastifyRequest, caller: Caller): Promise<void> {
+    const memory = (request.params as { readonly memory: string }).memory;
+    if (!isId("mem", memory) || !reaches(caller, memory)) {
+      throw new EspalierError("memory_not_found", "There is no such memory.");
+    }
+    request.memory = await this.tree.getMemory({ tenant: caller.tenant, memory });
+  }
+}
+
+function refuseKeyInUrl(request: FastifyRequest): void {
+  const names = Object.keys(request.query as Readonly<Record<string, unknown>>);
+  const found = names.find((name) => KEY_PARAMETERS.includes(name.toLowerCase()));
+  if (found === undefined) return;
+  throw new EspalierError("invalid_request", "API keys go into the Authorization header, never into a URL.", {
+    details: { errors: [{ path: found, message: "is not allowed in the URL; revoke the key if it was a real one" }] },
+  });
+}

@@ -1,0 +1,39 @@
+import type { Logger } from "pino";
+import type { Clock, Config, IdSource } from "#core";
+import type { JobClient } from "#jobs";
+import type { BlobStore, KeyStore, TreeStore } from "#memory";
+
+/** What one dependency of the process answers when it is asked whether it is up. */
+export interface Dependency {
+  readonly name: string;
+  /** Rejects if the dependency is down. */
+  check(): Promise<void>;
+}
+
+/** Renders the process's metrics. */
+export interface MetricsSource {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
+
+/** Everything that the API works with. It never touches a model: the names of the models come from the configuration. */
+export interface ApiDependencies {
+  readonly config: Config;
+  readonly tree: TreeStore;
+  readonly keys: KeyStore;
+  readonly blobs: BlobStore;
+  readonly jobs: JobClient;
+  /** Ids of the embedding models that this deployment can use; the first is the default of a new memory. */
+  readonly embeddingModels: readonly string[];
+  /** What `/health/ready` asks. */
+  readonly health: readonly Dependency[];
+  readonly metrics: MetricsSource;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  /** Aborted when the process begins to stop: waiting requests and event streams end early. */
+  readonly stopping: AbortSignal;
+}
+
+/** Injection token of `ApiDependencies`. */
+export const API_DEPENDENCIES = Symbol("ApiDependencies");

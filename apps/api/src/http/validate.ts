@@ -1,0 +1,61 @@
+import type { z } from "zod";
+import { ERRORS, EspalierError, type ErrorCode } from "#core";
+
+/** Problems of one request that are listed; the rest are counted. */
+const LISTED_PROBLEMS = 100;
+
+/** `rows[3].name` for `["rows", 3, "name"]`. */
+function pathText(path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === "number") return `${text}[${part}]`;
+    return text === "" ? String(part) : `${text}.${String(part)}`;
+  }, "");
+}
+
+/** The branch of a union that came closest: unions otherwise say only that nothing fitted. */
+function flatten(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  if (issue.code !== "invalid_union" || issue.errors.length === 0) return [issue];
+  const branches = issue.errors.map((issues) =>
+    issues.flatMap((inner) => flatten({ ...inner, path: [...issue.path, ...inner.path] })),
+  );
+  return branches.reduce((best, branch) => (branch.length < best.length ? branch : best));
+}
+
+/** A custom issue can name a code of the registry (`params: { code }`): limits and texts have codes of their own. */
+function codeOf(issue: z.core.$ZodIssue): ErrorCode | undefined {
+  const code: unknown = issue.code === "custom" ? issue.params?.["code"] : undefined;
+  return typeof code === "string" && Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : undefined;
+}
+
+/**
+ * A value that fits the schema, with defaults filled in.
+ * @throws EspalierError `invalid_request` with `errors: [{path, message}]`, or the code that an issue names
+ */
+export function validate<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  what: "body" | "query string",
+): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.flatMap(flatten);
+  const errors = issues
+    .slice(0, LISTED_PROBLEMS)
+    .map((issue) => ({ path: pathText(issue.path), message: issue.message }));
+  const first = errors[0];
+  const where = first === undefined || first.path === "" ? `the ${what}` : `${what} ${first.path}`;
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
+  const code = issues.map(codeOf).find((found) => found !== undefined) ?? "invalid_request";
+  throw new EspalierError(code, `${where}: ${first?.message ?? "does not fit"}${more}`, { details: { errors } });
+}
+
+/**
+ * A body that fits the schema.
+ * @throws EspalierError `malformed_json` if there is no body, else as `validate`
+ */
+export function validateBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
+  if (body === undefined) {
+    throw new EspalierError("malformed_json", "The body is empty; a JSON object was expected.");
+  }
+  return validate(schema, body, "body");
+}

@@ -1,0 +1,68 @@
+import { Controller, Headers, Inject, Param, Query, Req, Res } from "@nestjs/common";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { EspalierError, LIMITS } from "#core";
+import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
+import { FromCaller, type Caller } from "../http/caller.js";
+import { Handles } from "../http/operation.js";
+import { OPERATIONS } from "../http/operations.js";
+import { validate } from "../http/validate.js";
+import { jobListQuery, jobToWire } from "../wire/job.js";
+import { streamEvents } from "./event-stream.js";
+import { JobsService } from "./jobs.service.js";
+
+@Controller()
+export class JobsController {
+  #streams = 0;
+
+  constructor(
+    private readonly jobs: JobsService,
+    @Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies,
+  ) {}
+
+  @Handles(OPERATIONS.listJobs)
+  async list(@FromCaller() caller: Caller, @Query() query: unknown): Promise<unknown> {
+    const page = await this.jobs.list(caller, validate(jobListQuery, query, "query string"));
+    return { ...page, items: page.items.map(jobToWire) };
+  }
+
+  @Handles(OPERATIONS.getJob)
+  async get(@FromCaller() caller: Caller, @Param("job") id: string): Promise<unknown> {
+    return jobToWire(await this.jobs.get(caller, id));
+  }
+
+  @Handles(OPERATIONS.cancelJob)
+  async cancel(@FromCaller() caller: Caller, @Param("job") id: string): Promise<unknown> {
+    return jobToWire(await this.jobs.cancel(caller, id));
+  }
+
+  @Handles(OPERATIONS.followJob)
+  async follow(
+    @FromCaller() caller: Caller,
+    @Param("job") id: string,
+    @Headers("last-event-id") after: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.jobs.get(caller, id);
+    if (after !== undefined && !/^\d{1,20}-\d{1,20}$/.test(after)) {
+      throw new EspalierError("invalid_request", "Last-Event-ID is not an id of this stream.");
+    }
+    if (this.#streams >= LIMITS.eventStreams) {
+      throw new EspalierError("too_many_streams", `This process follows ${LIMITS.eventStreams} jobs already.`);
+    }
+    const abort = new AbortController();
+    const signal = AbortSignal.any([abort.signal, this.dependencies.stopping]);
+    reply.hijack();
+    this.#streams += 1;
+    try {
+      await streamEvents({
+        response: reply.raw,
+        headers: { "x-request-id": request.id },
+        events: this.dependencies.jobs.events(caller.tenant, id, { ...(after !== undefined && { after }), signal }),
+        abort,
+      });
+    } finally {
+      this.#streams -= 1;
+    }
+  }
+}

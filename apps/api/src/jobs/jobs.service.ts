@@ -1,0 +1,47 @@
+import { Inject, Injectable } from "@nestjs/common";
+import type { z } from "zod";
+import { EspalierError, isId } from "#core";
+import type { JobClient, JobRecord } from "#jobs";
+import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
+import { reaches, type Caller } from "../http/caller.js";
+import { readPage, type Page } from "../http/cursor.js";
+import type { jobListQuery } from "../wire/job.js";
+
+/** Jobs as one caller may see them. */
+@Injectable()
+export class JobsService {
+  readonly #jobs: JobClient;
+
+  constructor(@Inject(API_DEPENDENCIES) dependencies: ApiDependencies) {
+    this.#jobs = dependencies.jobs;
+  }
+
+  list(caller: Caller, query: z.output<typeof jobListQuery>): Promise<Page<JobRecord>> {
+    const { memory, state, kind } = query;
+    return readPage(
+      query,
+      (page) =>
+        this.#jobs.list(caller.tenant, {
+          ...page,
+          ...(memory !== undefined && { memory }),
+          ...(state !== undefined && { state }),
+          ...(kind !== undefined && { kind }),
+        }),
+      (job) => reaches(caller, job.memory),
+    );
+  }
+
+  /** @throws EspalierError `job_not_found`, also for jobs of other tenants and of memories that the key does not reach */
+  async get(caller: Caller, id: string): Promise<JobRecord> {
+    if (!isId("job", id)) throw new EspalierError("job_not_found", "There is no such job.");
+    const record = await this.#jobs.get(caller.tenant, id);
+    if (!reaches(caller, record.memory)) throw new EspalierError("job_not_found", "There is no such job.");
+    return record;
+  }
+
+  /** @throws EspalierError `job_not_found`, `job_finished` */
+  async cancel(caller: Caller, id: string): Promise<JobRecord> {
+    await this.get(caller, id);
+    return this.#jobs.cancel(caller.tenant, id);
+  }
+}

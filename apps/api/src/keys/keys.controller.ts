@@ -1,0 +1,33 @@
+import { Body, Controller, Param, Query, Res } from "@nestjs/common";
+import type { FastifyReply } from "fastify";
+import { FromCaller, type Caller } from "../http/caller.js";
+import { Handles } from "../http/operation.js";
+import { OPERATIONS } from "../http/operations.js";
+import { validate, validateBody } from "../http/validate.js";
+import { keyToWire, newKeyBody } from "../wire/key.js";
+import { paging } from "../wire/text.js";
+import { KeysService } from "./keys.service.js";
+
+@Controller()
+export class KeysController {
+  constructor(private readonly keys: KeysService) {}
+
+  @Handles(OPERATIONS.createKey)
+  async create(@FromCaller() caller: Caller, @Body() body: unknown, @Res({ passthrough: true }) reply: FastifyReply) {
+    const { key, secret } = await this.keys.create(caller, validateBody(newKeyBody, body));
+    reply.status(201).header("cache-control", "no-store");
+    return { ...keyToWire(key), key: secret };
+  }
+
+  @Handles(OPERATIONS.listKeys)
+  async list(@FromCaller() caller: Caller, @Query() query: unknown): Promise<unknown> {
+    const page = await this.keys.list(caller, validate(paging, query, "query string"));
+    return { ...page, items: page.items.map(keyToWire) };
+  }
+
+  @Handles(OPERATIONS.deleteKey)
+  async delete(@FromCaller() caller: Caller, @Param("key") id: string): Promise<unknown> {
+    await this.keys.delete(caller, id);
+    return { id, deleted: true };
+  }
+}

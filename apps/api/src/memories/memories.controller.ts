@@ -1,0 +1,92 @@
+import { Body, Controller, Inject, Query, Req, Res } from "@nestjs/common";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Memory } from "#memory";
+import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
+import { FromCaller, TheMemory, type Caller } from "../http/caller.js";
+import { idempotencyOf } from "../http/idempotency.js";
+import { Handles } from "../http/operation.js";
+import { OPERATIONS } from "../http/operations.js";
+import { applyWait } from "../http/prefer.js";
+import { validate, validateBody } from "../http/validate.js";
+import { answerJob, jobPath } from "../jobs/outcome.js";
+import { Submitter } from "../jobs/submitter.js";
+import { jobToWire } from "../wire/job.js";
+import { memoryPatchBody, memoryToWire, newMemoryBody } from "../wire/memory.js";
+import { treeQuery } from "../wire/tree.js";
+import { parseMemoryList } from "./memory-list-query.js";
+import { MemoriesService } from "./memories.service.js";
+import { parseInsert } from "./parse-insert.js";
+import { TreeService } from "./tree.service.js";
+
+@Controller()
+export class MemoriesController {
+  constructor(
+    private readonly memories: MemoriesService,
+    private readonly tree: TreeService,
+    private readonly submitter: Submitter,
+    @Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies,
+  ) {}
+
+  @Handles(OPERATIONS.createMemory)
+  async create(@FromCaller() caller: Caller, @Body() body: unknown, @Res({ passthrough: true }) reply: FastifyReply) {
+    const memory = await this.memories.create(caller, validateBody(newMemoryBody, body));
+    reply.status(201).header("location", `/v1/memories/${memory.id}`);
+    return memoryToWire(memory);
+  }
+
+  @Handles(OPERATIONS.listMemories)
+  async list(@FromCaller() caller: Caller, @Query() query: unknown): Promise<unknown> {
+    const page = await this.memories.list(caller, parseMemoryList(query));
+    return { ...page, items: page.items.map(memoryToWire) };
+  }
+
+  @Handles(OPERATIONS.getMemory)
+  get(@TheMemory() memory: Memory): unknown {
+    return memoryToWire(memory);
+  }
+
+  @Handles(OPERATIONS.patchMemory)
+  async patch(@TheMemory() memory: Memory, @Body() body: unknown): Promise<unknown> {
+    const patched = await this.memories.patch(memory, validateBody(memoryPatchBody, body));
+    return { ...memoryToWire(patched.memory), ...(patched.job !== undefined && { job: patched.job.id }) };
+  }
+
+  @Handles(OPERATIONS.deleteMemory)
+  async delete(@TheMemory() memory: Memory): Promise<unknown> {
+    return { id: memory.id, deleted: await this.memories.delete(memory) };
+  }
+
+  @Handles(OPERATIONS.insert)
+  async insert(
+    @TheMemory() memory: Memory,
+    @Body() body: unknown,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<unknown> {
+    const payload = parseInsert(body, memory);
+    if ("under" in payload && payload.under !== undefined) {
+      await this.tree.requireNode(memory, payload.under, memory.revision);
+    }
+    const idempotency = idempotencyOf(request);
+    const record = await this.submitter.submit(
+      {
+        ...{ kind: "insert", tenant: memory.tenant, memory: memory.id, payload },
+        ...(idempotency !== undefined && { idempotency }),
+      },
+      applyWait(request, reply, "write"),
+    );
+    request.job = record.id;
+    reply.header("location", jobPath(record.id));
+    return answerJob(record, reply, jobToWire);
+  }
+
+  @Handles(OPERATIONS.getSchema)
+  schema(@TheMemory() memory: Memory): Promise<unknown> {
+    return this.dependencies.tree.schema({ tenant: memory.tenant, memory: memory.id });
+  }
+
+  @Handles(OPERATIONS.getTree)
+  page(@TheMemory() memory: Memory, @Query() query: unknown): Promise<unknown> {
+    return this.tree.page(memory, validate(treeQuery, query, "query string"));
+  }
+}

@@ -1,0 +1,166 @@
+import { Inject, Injectable } from "@nestjs/common";
+import { EspalierError } from "#core";
+import type { JobRecord, MaintainPayload } from "#jobs";
+import type { DeletionCounts, Memory, MemoryPatch } from "#memory";
+import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
+import { reaches, type Caller } from "../http/caller.js";
+import { readPage, type Page } from "../http/cursor.js";
+import type { MemoryPatchBody, NewMemoryBody } from "../wire/memory.js";
+import { DEFAULT_SCORING } from "./default-scoring.js";
+
+export interface MemoryListQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+  readonly name?: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Jobs of one memory that a deletion cancels at most: they would find the memory gone anyway. */
+const CANCELLED_JOBS = 1_000;
+
+/** Memories of a tenant: their settings, not their nodes. */
+@Injectable()
+export class MemoriesService {
+  constructor(@Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies) {}
+
+  /** @throws EspalierError `forbidden` for a key that could not see what it made, `model_unknown` */
+  async create(caller: Caller, body: NewMemoryBody): Promise<Memory> {
+    const { tree, ids, clock } = this.dependencies;
+    const id = ids("mem");
+    if (!reaches(caller, id)) {
+      throw new EspalierError("forbidden", "The API key is bound to a memory prefix and cannot create memories.");
+    }
+    return tree.createMemory(caller.tenant, {
+      id,
+      name: body.name,
+      labels: body.labels ?? {},
+      structure: body.structure ?? "artifact",
+      templates: body.templates ?? {},
+      scoring: { ...DEFAULT_SCORING, ...body.scoring } as Memory["scoring"],
+      embeddingModel: this.#model(body.embeddingModel),
+      createdAt: clock.now(),
+    });
+  }
+
+  list(caller: Caller, query: MemoryListQuery): Promise<Page<Memory>> {
+    return readPage(
+      query,
+      (page) =>
+        this.dependencies.tree.listMemories(caller.tenant, {
+          ...page,
+          labels: query.labels,
+          ...(query.name !== undefined && { name: query.name }),
+        }),
+      (memory) => reaches(caller, memory.id),
+    );
+  }
+
+  /**
+   * Changes settings. New templates, or another embedding model, start a maintain job each (the answer names the last); if
+   * one cannot be queued, the settings are as they were.
+   */
+  async patch(memory: Memory, body: MemoryPatchBody): Promise<{ readonly memory: Memory; readonly job?: JobRecord }> {
+    const scope = { tenant: memory.tenant, memory: memory.id };
+    const { tree, clock } = this.dependencies;
+    const patch = this.#patchOf(memory, body);
+    const tasks = tasksOf(memory, patch);
+    if (tasks.length > 0) await this.dependencies.jobs.ping();
+    const updated = await tree.updateMemory(scope, patch, clock.now());
+    let job: JobRecord | undefined;
+    try {
+      for (const task of tasks) {
+        const payload: MaintainPayload = { task };
+        job = await this.dependencies.jobs.submit({ kind: "maintain", ...scope, payload });
+      }
+      return { memory: updated, ...(job !== undefined && { job }) };
+    } catch (error) {
+      await tree.updateMemory(scope, undo(memory), clock.now());
+      throw error;
+    }
+  }
+
+  /** Every row of the memory; jobs that have not ended are cancelled first, so that they stop soon. */
+  async delete(memory: Memory): Promise<DeletionCounts & { readonly jobs: number }> {
+    const jobs = await this.#cancelJobs(memory);
+    return { ...(await this.dependencies.tree.deleteMemory({ tenant: memory.tenant, memory: memory.id })), jobs };
+  }
+
+  async #cancelJobs(memory: Memory): Promise<number> {
+    const { jobs } = this.dependencies;
+    const lists = await Promise.all(
+      (["queued", "active"] as const).map((state) =>
+        jobs.list(memory.tenant, { memory: memory.id, state, limit: CANCELLED_JOBS }),
+      ),
+    );
+    let cancelled = 0;
+    for (const job of lists.flat()) {
+      try {
+        await jobs.cancel(memory.tenant, job.id);
+        cancelled += 1;
+      } catch (error) {
+        const ended = error instanceof EspalierError && ["job_finished", "job_not_found"].includes(error.code);
+        if (!ended) throw error;
+      }
+    }
+    return cancelled;
+  }
+
+  #patchOf(memory: Memory, body: MemoryPatchBody): MemoryPatch {
+    if (body.structure !== undefined && body.structure !== memory.structure && memory.nodes > 0) {
+      throw new EspalierError("invalid_structure", "The structure of a memory that has nodes cannot change.");
+    }
+    return {
+      ...(body.name !== undefined && { name: body.name }),
+      ...(body.labels !== undefined && { labels: body.labels }),
+      ...(body.structure !== undefined && { structure: body.structure }),
+      ...(body.templates !== undefined && { templates: body.templates }),
+      ...(body.scoring !== undefined && { scoring: { ...memory.scoring, ...body.scoring } as Memory["scoring"] }),
+      ...this.#modelPatch(memory, body.embeddingModel),
+    };
+  }
+
+  /** A job moves the memory to another model; naming the present one ends a move. */
+  #modelPatch(memory: Memory, wanted: string | undefined): MemoryPatch {
+    if (wanted === undefined) return {};
+    const model = this.#model(wanted);
+    if (model === memory.embeddingModel) {
+      return memory.nextEmbeddingModel === undefined ? {} : { nextEmbeddingModel: null };
+    }
+    return { nextEmbeddingModel: model };
+  }
+
+  #model(wanted: string | undefined): string {
+    const known = this.dependencies.embeddingModels;
+    const model = wanted ?? known[0];
+    if (model === undefined || !known.includes(model)) {
+      throw new EspalierError("model_unknown", `This deployment has the embedding models ${known.join(", ")}.`, {
+        details: { models: known },
+      });
+    }
+    return model;
+  }
+}
+
+function sameTexts(left: Readonly<Record<string, string>>, right: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(left);
+  return names.length === Object.keys(right).length && names.every((name) => left[name] === right[name]);
+}
+
+/** The work that a change of settings asks for, in the order in which it is queued. */
+function tasksOf(memory: Memory, patch: MemoryPatch): readonly MaintainPayload["task"][] {
+  const retexts = patch.templates !== undefined && !sameTexts(patch.templates, memory.templates);
+  const moves = typeof patch.nextEmbeddingModel === "string";
+  return [...(retexts ? (["retext"] as const) : []), ...(moves ? (["reembed"] as const) : [])];
+}
+
+/** The patch that puts a memory's settings back. */
+function undo(memory: Memory): MemoryPatch {
+  return {
+    name: memory.name,
+    labels: memory.labels,
+    structure: memory.structure,
+    templates: memory.templates,
+    scoring: memory.scoring,
+    nextEmbeddingModel: memory.nextEmbeddingModel ?? null,
+  };
+}

@@ -1,0 +1,28 @@
+import type { Dependency } from "../dependencies.js";
+import type { ReadyShape } from "../wire/health.js";
+
+/** A dependency that has not answered after this long is down. */
+const CHECK_TIMEOUT_MS = 2_000;
+
+/** Asks every dependency at once, each within its time-out. */
+export async function checkHealth(dependencies: readonly Dependency[]): Promise<ReadyShape> {
+  const checks = await Promise.all(
+    dependencies.map(async (dependency) => [dependency.name, await check(dependency)] as const),
+  );
+  const status = checks.every(([, result]) => result.state === "up") ? "ready" : "unavailable";
+  return { status, dependencies: Object.fromEntries(checks) };
+}
+
+async function check(dependency: Dependency): Promise<ReadyShape["dependencies"][string]> {
+  const start = performance.now();
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    reject(new Error("no answer in time"));
+  }, CHECK_TIMEOUT_MS);
+  const state = await Promise.race([dependency.check(), late]).then(
+    () => "up" as const,
+    () => "down" as const,
+  );
+  clearTimeout(timer);
+  return { state, latencyMs: Math.round((performance.now() - start) * 1_000) / 1_000 };
+}

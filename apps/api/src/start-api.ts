@@ -1,0 +1,101 @@
+import type { AddressInfo } from "node:net";
+import type { NestFastifyApplication } from "@nestjs/platform-fastify";
+import type { Logger } from "pino";
+import { randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
+import type { JobClient, QueueAges } from "#jobs";
+import type { BlobStore, KeyStore, TreeStore } from "#memory";
+import { createLogger, createMetrics, type Metrics } from "#telemetry";
+import type { ApiDependencies, Dependency } from "./dependencies.js";
+import { createServer } from "./http/server.js";
+import { serveMetrics } from "./operations/metrics-server.js";
+
+/** What the API needs from outside; the caller closes what it gives. */
+export interface GivenDependencies {
+  readonly tree: TreeStore;
+  readonly keys: KeyStore;
+  readonly blobs: BlobStore;
+  readonly jobs: JobClient & Partial<QueueAges>;
+  /** Ids of the configured embedding models; the first is the default. */
+  readonly embeddingModels: readonly string[];
+  /** Dependencies that `/health/ready` names beside `redis` and `store`. */
+  readonly health?: readonly Dependency[];
+  readonly metrics?: Metrics;
+  readonly logger?: Logger;
+  readonly clock?: Clock;
+  readonly ids?: IdSource;
+}
+
+/** A listening API. */
+export interface RunningApi {
+  readonly url: string;
+  /** Where `/metrics` is, when it has a bind of its own. */
+  readonly metricsUrl?: string;
+  /** Stops accepting, ends waits and streams, lets running requests end, and closes within the configured time. */
+  close(): Promise<void>;
+}
+
+/** Starts the API over what it is given and listens. Redis and the store may be down: requests then answer 503. */
+export async function startApi(config: Config, given: GivenDependencies): Promise<RunningApi> {
+  const stopping = new AbortController();
+  const metrics = given.metrics ?? createMetrics("api", systemClock);
+  const dependencies = complete(config, given, metrics, stopping.signal);
+  const application = await createServer(dependencies);
+  await application.listen(config.port, config.host);
+  const own =
+    config.metricsPort === undefined
+      ? undefined
+      : await serveMetrics(metrics, { host: config.host, port: config.metricsPort });
+  const { port } = application.getHttpServer().address() as AddressInfo;
+  const host = config.host.includes(":") ? `[${config.host}]` : config.host;
+  return {
+    url: `http://${host}:${port}`,
+    ...(own !== undefined && { metricsUrl: `http://${host}:${own.port}/metrics` }),
+    close: async () => {
+      stopping.abort();
+      await drain(application, config.shutdownSeconds * 1_000);
+      await own?.close();
+    },
+  };
+}
+
+function complete(config: Config, given: GivenDependencies, metrics: Metrics, stopping: AbortSignal): ApiDependencies {
+  const { tree, keys, blobs, jobs, embeddingModels } = given;
+  watchBacklog(metrics, jobs);
+  return {
+    ...{ config, tree, keys, blobs, jobs, embeddingModels, metrics, stopping },
+    health: [
+      { name: "redis", check: () => jobs.ping() },
+      {
+        name: "store",
+        check: async () => {
+          await keys.count();
+        },
+      },
+      ...(given.health ?? []),
+    ],
+    logger: given.logger ?? createLogger({ level: config.logLevel, process: "api" }),
+    clock: given.clock ?? systemClock,
+    ids: given.ids ?? randomId,
+  };
+}
+
+/** The API never scales to zero, so the gauges of the backlog come from it. */
+function watchBacklog(metrics: Metrics, jobs: JobClient & Partial<QueueAges>): void {
+  metrics.watchBacklog(async () => {
+    const [counts, oldestMs] = await Promise.all([jobs.counts(), jobs.oldestMs?.() ?? {}]);
+    return { counts, oldestMs };
+  });
+}
+
+/** Connections that are still busy when the time is over are cut. */
+async function drain(application: NestFastifyApplication, withinMs: number): Promise<void> {
+  const server = application.getHttpServer();
+  const timer = setTimeout(() => {
+    server.closeAllConnections();
+  }, withinMs);
+  try {
+    await application.close();
+  } finally {
+    clearTimeout(timer);
+  }
+}
