@@ -72,7 +72,7 @@ module.exports = {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {
-      conditionNames: ["source", "import", "require", "node", "default", "types"],
+      conditionNames: ["espalier-source", "import", "require", "node", "default", "types"],
       exportsFields: ["exports"],
       extensions: [".ts", ".js", ".mjs", ".cjs", ".json"],
     },

@@ -1,6 +1,6 @@
 /**
  * Unit (`x.spec.ts`), integration (`x.int.spec.ts`) and end-to-end tests (test/) in one run. ESM under Jest: SWC compiles,
- * `#lib` imports resolve to the sources through the "source" condition.
+ * `#lib` imports resolve to the sources through a condition of ours.
  */
 export default {
   rootDir: ".",
@@ -10,7 +10,7 @@ export default {
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   transform: { "^.+\\.ts$": ["@swc/jest"] },
   testEnvironment: "<rootDir>/test/support/node-environment.mjs",
-  testEnvironmentOptions: { customExportConditions: ["source", "node", "node-addons"] },
+  testEnvironmentOptions: { customExportConditions: ["espalier-source", "node", "node-addons"] },
   modulePathIgnorePatterns: ["<rootDir>/dist/", "<rootDir>/.tools/", "<rootDir>/.cache/"],
   cacheDirectory: "<rootDir>/.cache/jest",
   // Tests that start real processes need a core each; a machine of CI has two.

@@ -13,8 +13,10 @@ major_of() {
   "$1" --version 2>/dev/null | sed -n '1s/^v\{0,1\}\([0-9][0-9]*\)\..*/\1/p'
 }
 
+# Odd majors are short-lived, and tools refuse them.
 is_new_enough() {
-  [ "$(major_of "$1")" -ge "$node_major" ] 2>/dev/null
+  major=$(major_of "$1")
+  [ "${major:-0}" -ge "$node_major" ] && [ $((major % 2)) -eq 0 ]
 }
 
 node_package() {
