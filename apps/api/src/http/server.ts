@@ -45,7 +45,7 @@ export async function createServer(dependencies: ApiDependencies): Promise<NestF
     frameworkErrors: answerProblem as never,
     clientErrorHandler: answerBadBytes,
   });
-  const instance = adapter.getInstance() as unknown as FastifyInstance;
+  const instance = adapter.getInstance<FastifyInstance>();
   readJsonBodies(instance);
   admitRequests(instance, new Admission(authenticator, dependencies.tree));
   logRequests(instance);
