@@ -1,0 +1,158 @@
+/**
+ * The embedding models that a deployment can use: the configured one, any local model in the models folder, and any model
+ * name at the configured OpenAI-compatible URL. A memory keeps the id of the model whose vectors it holds, so it stays
+ * readable after the configuration moved on, for as long as that model can still be reached from it.
+ */
+import { EspalierError, LIMITS, type ModelConfig } from "#core";
+import { Embedder, embeddingProcessCache, type EmbeddingModel } from "#scoring";
+import { LRUCache } from "lru-cache";
+import { basename, isAbsolute, join } from "node:path";
+import { hooksOf, type ModelHooks } from "./model-hooks.js";
+import { LocalEmbeddingModel } from "./onnx/local-embedding-model.js";
+import { isModelFolder, readModelFolder } from "./onnx/model-folder.js";
+import { openAiModelId, openOpenAiEmbeddingModel } from "./openai/open-openai-embedding-model.js";
+import { PATIENCE, type Patience } from "./server/call-server.js";
+import { openTeiEmbeddingModel } from "./tei/open-tei-embedding-model.js";
+import { TeiClient, teiModelId } from "./tei/tei-client.js";
+
+/** The local model when nothing else is said: the one that the set-up fetches. */
+const DEFAULT_LOCAL_MODEL = "all-MiniLM-L6-v2";
+/** A model's folder among the models: one plain name. */
+const FOLDER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
+
+export interface EmbeddingModelsOptions extends ModelHooks {
+  /** Folder with one folder a local model. */
+  readonly modelsFolder: string;
+  /** Milliseconds, for reports. */
+  readonly now: () => number;
+  readonly patience?: Patience;
+}
+
+/** A model that is known by its id and not necessarily loaded. */
+interface Reference {
+  readonly id: string;
+  readonly open: () => Promise<EmbeddingModel>;
+}
+
+/** Opened by `openEmbeddingModels`; fills the port of libs/memory. */
+export class EmbeddingModels {
+  readonly #config: ModelConfig;
+  readonly #options: EmbeddingModelsOptions;
+  readonly #default: Reference;
+  readonly #processCache = embeddingProcessCache();
+  /** Fronts by id; a local model that falls out is freed with the last job that uses it. */
+  readonly #open = new LRUCache<string, Promise<Embedder>>({ max: LIMITS.openModels });
+
+  constructor(config: ModelConfig, options: EmbeddingModelsOptions, reference: Reference) {
+    this.#config = config;
+    this.#options = options;
+    this.#default = reference;
+  }
+
+  /** Id of the model of new memories. */
+  get default(): string {
+    return this.#default.id;
+  }
+
+  /**
+   * The id of a model that a person names by its id, its folder or its name at the server, without loading it.
+   * @throws `model_unknown` if this deployment cannot use it.
+   */
+  async identify(name: string): Promise<string> {
+    return (await this.#refer(name)).id;
+  }
+
+  /**
+   * The front of a model, one per process; it is loaded when first asked for, and asked again after a failure.
+   * @throws `model_unknown`, `model_unavailable`, or what the server answers to a first text.
+   */
+  async get(id: string): Promise<Embedder> {
+    const open = this.#open.get(id);
+    if (open !== undefined) return open;
+    const reference = await this.#refer(id);
+    const known = this.#open.get(reference.id);
+    if (known !== undefined) return known;
+    const opening = this.#front(reference);
+    this.#open.set(reference.id, opening);
+    try {
+      return await opening;
+    } catch (error) {
+      if (this.#open.peek(reference.id) === opening) this.#open.delete(reference.id);
+      throw error;
+    }
+  }
+
+  async #front({ open }: Reference): Promise<Embedder> {
+    const model = await open();
+    const { now } = this.#options;
+    const hooks = hooksOf(this.#options, { model: model.id, kind: "embedding" });
+    return new Embedder(model, { processCache: this.#processCache, now, ...hooks });
+  }
+
+  async #refer(name: string): Promise<Reference> {
+    if (name === this.#default.id) return this.#default;
+    const local = await this.#referLocal(name);
+    if (local !== undefined) return local;
+    const { provider, url } = this.#config;
+    if (provider === "openai" && url !== undefined) {
+      const prefix = openAiModelId(url, "");
+      const model = name.startsWith(prefix) ? name.slice(prefix.length) : name;
+      if (model !== "" && !/^(openai|tei):|@/.test(model))
+        return openAiReference(this.#config, url, model, this.#options);
+    }
+    if (provider === "tei" && this.#default.id.endsWith(`/${name}`)) return this.#default;
+    throw unknownModel(name);
+  }
+
+  async #referLocal(name: string): Promise<Reference | undefined> {
+    const { provider } = this.#config;
+    const folder = name.split("@")[0] ?? "";
+    if (provider === "local" && folder === this.#default.id.split("@")[0] && folder === name) return this.#default;
+    const path = join(this.#options.modelsFolder, folder);
+    if (!FOLDER_NAME.test(folder) || !(await isModelFolder(path))) return undefined;
+    const { id } = await readModelFolder(path);
+    if (name !== folder && name !== id) return undefined;
+    return { id, open: () => LocalEmbeddingModel.open(path) };
+  }
+}
+
+/**
+ * Looks at the configured model, without loading it, and answers the registry.
+ * @throws `model_unavailable` if a local model's folder is not there, or a TEI server without a stated model is away.
+ */
+export async function openEmbeddingModels(
+  config: ModelConfig,
+  options: EmbeddingModelsOptions,
+): Promise<EmbeddingModels> {
+  return new EmbeddingModels(config, options, await configured(config, options));
+}
+
+async function configured(config: ModelConfig, options: EmbeddingModelsOptions): Promise<Reference> {
+  const { provider, url, model, apiKey } = config;
+  if (provider === "openai" && url !== undefined && model !== undefined) {
+    return openAiReference(config, url, model, options);
+  }
+  if (provider === "tei" && url !== undefined) {
+    const tei = { url, model, apiKey, patience: options.patience ?? PATIENCE };
+    const id = model === undefined ? (await new TeiClient(tei).info()).id : teiModelId(url, model);
+    return { id, open: () => openTeiEmbeddingModel(tei) };
+  }
+  const name = model ?? DEFAULT_LOCAL_MODEL;
+  const isPath = isAbsolute(name) || basename(name) !== name;
+  const path = isPath ? name : join(options.modelsFolder, name);
+  const { id } = await readModelFolder(path);
+  return { id, open: () => LocalEmbeddingModel.open(path) };
+}
+
+function openAiReference(config: ModelConfig, url: string, model: string, options: EmbeddingModelsOptions): Reference {
+  const { apiKey } = config;
+  const patience = options.patience ?? PATIENCE;
+  return { id: openAiModelId(url, model), open: () => openOpenAiEmbeddingModel({ url, model, apiKey, patience }) };
+}
+
+const unknownModel = (name: string): EspalierError =>
+  new EspalierError(
+    "model_unknown",
+    `This deployment has no embedding model ${name}: it is neither the configured one nor a folder of the models folder.`,
+    { details: { model: name } },
+  );
