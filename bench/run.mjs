@@ -9,7 +9,7 @@ const main = new URL("../dist/bench/main.js", import.meta.url);
 if (!existsSync(main)) {
   const build = spawnSync("npm", ["run", "build"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
   if (build.status !== 0 || !existsSync(main)) {
-    console.error("The build failed: run bin/setup first, then `npm run build` shows why.");
+    process.stderr.write("The build failed: run bin/setup first, then `npm run build` shows why.\n");
     process.exit(1);
   }
 }
