@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { FakeModelServer } from "../../../test/support/fake-model-server.js";
+import { openEmbeddingModels } from "./embedding-models.js";
+import { openEntailer } from "./open-entailer.js";
+
+const MINILM = "all-MiniLM-L6-v2@8199be6f699a";
+const patience = { timeoutMs: 5_000, retries: 0, pauseMs: 1 };
+const options = { modelsFolder: process.env["ESPALIER_MODELS"] ?? ".models", now: () => performance.now(), patience };
+
+let server: FakeModelServer;
+beforeAll(async () => {
+  server = await FakeModelServer.start({ model: "e5" });
+});
+afterAll(() => server.stop());
+
+test("the default is the local model of the set-up, identified without loading it", async () => {
+  const models = await openEmbeddingModels({ provider: "local" }, options);
+  expect(models.default).toBe(MINILM);
+  expect(await models.identify("all-MiniLM-L6-v2")).toBe(MINILM);
+});
+
+test("a model has one front for all jobs", async () => {
+  const models = await openEmbeddingModels({ provider: "local" }, options);
+  const [first, second] = await Promise.all([models.get(MINILM), models.get(MINILM)]);
+  expect(second).toBe(first);
+  const { embeddings } = await first.embed(["hello"]);
+  expect(embeddings[0]!.vector).toHaveLength(384);
+});
+
+test("a memory of local vectors stays readable after the deployment moved to a server", async () => {
+  const url = `${server.url}/v1`;
+  const models = await openEmbeddingModels({ provider: "openai", url, model: "small" }, options);
+  expect(models.default).toBe(`openai:${new URL(url).host}/small`);
+  expect((await models.get(MINILM)).model.id).toBe(MINILM);
+});
+
+test("any model name at the OpenAI-compatible URL is a model", async () => {
+  const url = `${server.url}/v1`;
+  const models = await openEmbeddingModels({ provider: "openai", url, model: "small" }, options);
+  const id = await models.identify("large");
+  expect(id).toBe(`openai:${new URL(url).host}/large`);
+  expect((await models.get(id)).model.dimension).toBe(16);
+});
+
+test("a TEI server's model is asked for when none is stated", async () => {
+  const models = await openEmbeddingModels({ provider: "tei", url: server.url }, options);
+  expect(models.default).toBe(`tei:${new URL(server.url).host}/e5`);
+  expect(await models.identify("e5")).toBe(models.default);
+  expect((await models.get(models.default)).model.dimension).toBe(16);
+});
+
+test.each([
+  "nonsense",
+  "all-MiniLM-L6-v2@000000000000",
+  "../.models/all-MiniLM-L6-v2",
+  "openai:api.openai.com/small",
+  "tei:elsewhere/e5",
+])("a model that this deployment does not have is unknown: %s", async (name) => {
+  const models = await openEmbeddingModels({ provider: "local" }, options);
+  await expect(models.identify(name)).rejects.toMatchObject({ code: "model_unknown", details: { model: name } });
+});
+
+test.each(["all-MiniLM-L6-v2@000000000000", "openai:elsewhere/small"])(
+  "an id of another deployment is not taken for a model's name at the server: %s",
+  async (name) => {
+    const config = { provider: "openai", url: `${server.url}/v1`, model: "small" } as const;
+    const models = await openEmbeddingModels(config, options);
+    await expect(models.get(name)).rejects.toMatchObject({ code: "model_unknown" });
+  },
+);
+
+test("a model that could not be opened is tried again at the next request", async () => {
+  const models = await openEmbeddingModels({ provider: "openai", url: `${server.url}/v1`, model: "late" }, options);
+  server.misbehave({ kind: "status", status: 503 });
+  await expect(models.get(models.default)).rejects.toMatchObject({ code: "model_unavailable" });
+  expect((await models.get(models.default)).model.dimension).toBe(16);
+});
+
+test("without its folder a local model stops the start with what to do", async () => {
+  await expect(openEmbeddingModels({ provider: "local", model: "absent" }, options)).rejects.toMatchObject({
+    code: "model_unavailable",
+    message: expect.stringContaining("run the set-up"),
+  });
+});
+
+test("calls and lookups are heard by name", async () => {
+  const heard: string[] = [];
+  const models = await openEmbeddingModels(
+    { provider: "tei", url: server.url },
+    {
+      ...options,
+      onBatch: ({ model, kind, items }) => heard.push(`${kind} ${model.split("/")[1] ?? ""} ${items}`),
+      onLookup: (cache, hits, misses) => heard.push(`${cache} ${hits} ${misses}`),
+    },
+  );
+  const embedder = await models.get(models.default);
+  await embedder.embed(["one", "two"]);
+  await embedder.embed(["one"]);
+  expect(heard).toEqual(["embedding_process 0 2", "embedding e5 2", "embedding_process 1 0"]);
+});
+
+test("the entailment model is a folder or a server, and nothing else", async () => {
+  const local = await openEntailer({ provider: "local", model: "test/fixtures/tiny-nli" }, options);
+  const { values } = await local.entail(["poster session"], "the poster session", { template: "{}" });
+  expect(values[0]).toBeCloseTo(0.5, 6);
+  const { values: served } = await (
+    await openEntailer({ provider: "tei", url: server.url }, options)
+  ).entail(["poster session"], "poster", { template: "{}" });
+  expect(served[0]).toBeCloseTo(1, 6);
+  await expect(openEntailer({ provider: "openai", url: server.url }, options)).rejects.toMatchObject({
+    code: "scorer_unavailable",
+  });
+});
