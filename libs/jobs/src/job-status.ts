@@ -68,8 +68,8 @@ export class AttemptStatus {
     await this.#run("jobRetry", [this.#token, this.#deps.settings.eventsPerJob]);
   }
 
-  /** Ends the job. A refused end leaves nothing behind. */
-  async finish(ending: Ending, progress = this.#progress): Promise<void> {
+  /** Ends the job. False if it was refused; then nothing is left behind. */
+  async finish(ending: Ending, progress = this.#progress): Promise<boolean> {
     const { settings, clock, payloadStore } = this.#deps;
     const { tenant, id } = this.#data;
     const finishedAt = clock.now();
@@ -100,8 +100,10 @@ export class AttemptStatus {
       ending.state,
       ...fields,
     ]);
-    if (large && answer !== "ok") await payloadStore.delete(tenant, this.#resultKey);
-    if (this.#data.payload === undefined) await payloadStore.delete(tenant, blobKey(id, "payload"));
+    const accepted = answer === "ok";
+    if (large && !accepted) await payloadStore.delete(tenant, this.#resultKey);
+    if (accepted && this.#data.payload === undefined) await payloadStore.delete(tenant, blobKey(id, "payload"));
+    return accepted;
   }
 
   /** The end as the waiters hear it; nothing if it is too large to travel. Large results are read by reference. */

@@ -27,6 +27,8 @@ export interface JobWorkersOptions {
   readonly settings?: Partial<JobSettings>;
   /** Hears of every run that ended. Must not throw. */
   readonly onRun?: (report: RunReport) => void;
+  /** Hears that a queue was looked at: what a worker that lives does every few seconds when there is nothing to do. */
+  readonly onTurn?: (kind: JobKind) => void;
   /** Hears of trouble that is no job's: a lost connection, a lock that could not be renewed. */
   readonly onError?: (error: Error) => void;
 }
@@ -60,7 +62,10 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const workers = options.roles.map((kind) =>
     openWorker({ ...shared, kind, report }, options.concurrency?.[kind] ?? settings.queues[kind].concurrency),
   );
-  for (const worker of workers) worker.on("error", options.onError ?? ignore);
+  for (const worker of workers) {
+    worker.on("error", options.onError ?? ignore);
+    worker.onTurn = options.onTurn ?? ignore;
+  }
   control.on("message", (_channel, token: string) => {
     const controller = running.get(token);
     if (controller !== undefined) stopRun(controller, "cancelled");
@@ -75,12 +80,12 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   };
 }
 
-function openWorker(deps: RunDeps, concurrency: number): Worker<JobData> {
+function openWorker(deps: RunDeps, concurrency: number): StatusWorker {
   const queue = deps.settings.queues[deps.kind];
   const worker = new StatusWorker(deps.kind, (job: Job<JobData>, token?: string) => runJob(deps, job, token ?? ""), {
     connection: deps.redis,
     prefix: deps.keys.queuePrefix(deps.kind),
-    skipVersionCheck: true,
+    // BullMQ reads the version: only a Redis that it knows to be new enough is asked to wait for less than a second.
     concurrency,
     lockDuration: queue.lockMs,
     stalledInterval: queue.stalledIntervalMs,
@@ -114,9 +119,24 @@ function openWorker(deps: RunDeps, concurrency: number): Worker<JobData> {
   return worker;
 }
 
-/** Tells our status of a job that BullMQ fails without running it, before BullMQ closes it. */
+/** Tells our status of a job that BullMQ fails without running it, before BullMQ closes it; and tells of its turns. */
 class StatusWorker extends Worker<JobData> {
   buryStalled: (job: Job<JobData>, reason: string) => Promise<void> = () => Promise.resolve();
+  onTurn: (kind: JobKind) => void = ignore;
+
+  protected override async moveToActive(
+    ...request: Parameters<Worker<JobData>["moveToActive"]>
+  ): ReturnType<Worker<JobData>["moveToActive"]> {
+    const job = await super.moveToActive(...request);
+    this.onTurn(this.name as JobKind);
+    return job;
+  }
+
+  /** Stops renewing the locks of handlers that do not end: the stalled check of another worker takes their jobs over. */
+  async abandon(): Promise<void> {
+    await this.lockManager.close();
+    await this.getBackend().close(true);
+  }
 
   protected override async handleFailed(
     ...[error, job, ...rest]: Parameters<Worker<JobData>["handleFailed"]>
@@ -129,7 +149,7 @@ class StatusWorker extends Worker<JobData> {
 }
 
 interface Closing {
-  readonly workers: readonly Worker<JobData>[];
+  readonly workers: readonly StatusWorker[];
   readonly running: ReadonlyMap<string, AbortController>;
   readonly settings: JobSettings;
   readonly connections: readonly Redis[];
@@ -139,7 +159,9 @@ async function closeWorkers({ workers, running, settings, connections }: Closing
   const drained = Promise.all(workers.map((worker) => worker.close()));
   if (!(await within(drained, drainMs))) {
     for (const controller of running.values()) stopRun(controller, "shutdown");
-    await within(drained, settings.abortGraceMs);
+    if (!(await within(drained, settings.abortGraceMs))) {
+      await Promise.all(workers.map((worker) => worker.abandon()));
+    }
   }
   for (const redis of connections) redis.disconnect();
 }

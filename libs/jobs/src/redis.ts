@@ -5,6 +5,9 @@ import { SCRIPTS } from "./scripts.js";
 /** Longest pause between two tries to connect: a Redis that comes back is used within seconds. */
 const RECONNECT_MAX_MS = 2_000;
 
+/** How long a closing connection waits for the other side before it is cut. */
+const DISCONNECT_MS = 200;
+
 /**
  * - `producer`: refuses at once when there is no connection, never sends a command twice: what was answered
  *   `queue_unavailable` must not happen later.
@@ -23,6 +26,7 @@ export function connectRedis(address: string, role: RedisRole, options: ConnectO
     scripts: SCRIPTS,
     retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 10), RECONNECT_MAX_MS),
     maxRetriesPerRequest: null,
+    disconnectTimeout: DISCONNECT_MS,
     ...(role === "producer" && { enableOfflineQueue: false, autoResendUnfulfilledCommands: false }),
     ...options,
   };

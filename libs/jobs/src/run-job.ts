@@ -16,7 +16,7 @@ import type { JobError, JobHandler, JobKind } from "./types.js";
 /** Why a run's signal was aborted. */
 export type StopReason = "cancelled" | "shutdown" | "lock_lost";
 
-/** What became of a run. `requeued`: given back by a stopping worker. `skipped`: nothing was left to do. */
+/** What became of a run. `requeued`: given back by a stopping worker. `skipped`: it had ended, or a later attempt has it. */
 export type RunOutcome = "completed" | "failed" | "dead" | "cancelled" | "retried" | "requeued" | "skipped";
 
 /** A finished run, for metrics and logs. */
@@ -71,8 +71,8 @@ export async function runJob(deps: RunDeps, job: Job<JobData>, token: string): P
   deps.running.set(key, controller);
   try {
     const result = await handleJob(deps, job, status, controller);
-    await status.finish({ state: "completed", result: result.value }, result.progress);
-    end("completed");
+    const accepted = await status.finish({ state: "completed", result: result.value }, result.progress);
+    end(accepted ? "completed" : "skipped");
   } catch (thrown) {
     const ending = await endThrown({ deps, job, token, status, thrown, signal: controller.signal });
     end(ending.outcome, ending.error);

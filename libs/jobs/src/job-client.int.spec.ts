@@ -1,0 +1,210 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { isId, LIMITS } from "#core";
+import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
+
+let bench: JobBench;
+beforeAll(async () => {
+  bench = await openJobBench();
+});
+afterEach(() => bench.reset());
+afterAll(() => bench.close());
+
+const echo = { query: async (payload: unknown) => ({ echo: payload }) };
+
+test("a job that is waited for comes back with its result, and stays readable", async () => {
+  await bench.workers(echo);
+  const client = bench.client();
+  const record = await client.submitAndWait(request("query", { query: "//A" }), 5_000);
+  expect(record).toMatchObject({
+    state: "completed",
+    attempts: 1,
+    result: { echo: { query: "//A" } },
+    memory: "mem_1",
+  });
+  expect(isId("job", record.id)).toBe(true);
+  expect(record.finishedAt).toBeGreaterThanOrEqual(record.startedAt ?? Infinity);
+  expect(await client.get("ten_a", record.id)).toEqual(record);
+});
+
+test("a wait that runs out answers the job as it is, and the job goes on", async () => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  await bench.workers({ query: () => promise });
+  const client = bench.client();
+  const waited = await client.submitAndWait(request("query"), 30);
+  expect(["queued", "active"]).toContain(waited.state);
+  await untilState(client, waited.id, "active");
+  resolve("late");
+  expect(await untilState(client, waited.id, "completed")).toMatchObject({ result: "late", attempts: 1 });
+});
+
+test("a waiter whose caller went away stops waiting at once", async () => {
+  const client = bench.client();
+  const record = await client.submitAndWait(request("query"), 60_000, AbortSignal.timeout(20));
+  expect(record.state).toBe("queued");
+});
+
+test("a lost wake-up only costs a poll", async () => {
+  const client = bench.client();
+  const waiting = client.submitAndWait(request("query"), 10_000);
+  const bare = bench.bare();
+  const key = await until(async () => (await bare.keys(`${bench.settings.prefix}:*:job:*`))[0]);
+  await bare.hdel(key, "watch");
+  await bench.workers(echo);
+  expect(await waiting).toMatchObject({ state: "completed" });
+});
+
+test("another tenant's job is as unknown as one that never was", async () => {
+  const client = bench.client();
+  const record = await client.submit(request("query"));
+  const unknown = { code: "job_not_found" };
+  await expect(client.get("ten_b", record.id)).rejects.toMatchObject(unknown);
+  await expect(client.cancel("ten_b", record.id)).rejects.toMatchObject(unknown);
+  const events = client.events("ten_b", record.id, { signal: AbortSignal.timeout(1_000) });
+  await expect(events[Symbol.asyncIterator]().next()).rejects.toMatchObject(unknown);
+  expect(await client.list("ten_b", { limit: 10 })).toEqual([]);
+});
+
+test("the list is the tenant's, newest first, filtered, and goes on after an id", async () => {
+  await bench.workers(echo);
+  const client = bench.client();
+  const ids: string[] = [];
+  for (const kind of ["query", "insert", "query"] as const) {
+    const record = await client.submit(request(kind, {}, { memory: kind === "insert" ? "mem_2" : "mem_1" }));
+    ids.unshift(record.id);
+  }
+  for (const id of [ids[0]!, ids[2]!]) await untilState(client, id, "completed");
+  const listed = async (query: object): Promise<string[]> =>
+    (await client.list("ten_a", { limit: 10, ...query })).map(({ id }) => id);
+  expect(await listed({})).toEqual(ids);
+  expect(await listed({ kind: "insert" })).toEqual([ids[1]]);
+  expect(await listed({ memory: "mem_1" })).toEqual([ids[0], ids[2]]);
+  expect(await listed({ state: "completed" })).toEqual([ids[0], ids[2]]);
+  expect(await listed({ limit: 1 })).toEqual([ids[0]]);
+  expect(await listed({ after: ids[0] })).toEqual([ids[1], ids[2]]);
+  expect((await client.list("ten_a", { limit: 1 }))[0]).not.toHaveProperty("result");
+});
+
+test("a list longer than one read is whole, and forgets jobs whose status has expired", async () => {
+  const client = bench.client();
+  const records = await Promise.all(Array.from({ length: 150 }, () => client.submit(request("query"))));
+  const bare = bench.bare();
+  const [gone] = records;
+  await bare.del(`${bench.settings.prefix}:{ten_a}:job:${gone!.id}`);
+  expect(await client.list("ten_a", { limit: 1_000 })).toHaveLength(149);
+  expect(await bare.zcard(`${bench.settings.prefix}:{ten_a}:jobs`)).toBe(149);
+});
+
+test("a tenant's list is bounded: the oldest job leaves first", async () => {
+  const client = bench.client({ jobsPerTenant: 2 });
+  const records = [];
+  for (let index = 0; index < 3; index++) records.push(await client.submit(request("query")));
+  const ids = (await client.list("ten_a", { limit: 10 })).map(({ id }) => id);
+  expect(ids).toEqual([records[2]!.id, records[1]!.id]);
+});
+
+test("the same idempotency key and fingerprint is the same job, another fingerprint is a conflict", async () => {
+  let runs = 0;
+  await bench.workers({ insert: async () => ++runs });
+  const client = bench.client();
+  const keyed = (fingerprint: string) => request("insert", {}, { idempotency: { key: "k:{1}", fingerprint } });
+  const first = await client.submitAndWait(keyed("a"), 5_000);
+  expect(first).toMatchObject({ state: "completed", result: 1 });
+  expect(await client.submit(keyed("a"))).toEqual(first);
+  expect(await bench.client().submitAndWait(keyed("a"), 5_000)).toEqual(first);
+  await expect(client.submit(keyed("b"))).rejects.toMatchObject({ code: "idempotency_conflict" });
+  // The key is the tenant's: another tenant's is another job.
+  const other = await client.submitAndWait({ ...keyed("b"), tenant: "ten_b" }, 5_000);
+  expect(other).toMatchObject({ state: "completed", result: 2 });
+});
+
+test("of many submits with one key at the same time one becomes the job", async () => {
+  let runs = 0;
+  await bench.workers({ insert: async () => ++runs });
+  const clients = [bench.client(), bench.client()];
+  const keyed = request("insert", {}, { idempotency: { key: "k", fingerprint: "f" } });
+  const records = await Promise.all(Array.from({ length: 40 }, (_, n) => clients[n % 2]!.submitAndWait(keyed, 5_000)));
+  expect(new Set(records.map(({ id }) => id)).size).toBe(1);
+  expect(records.map(({ result }) => result)).toEqual(records.map(() => 1));
+  expect(runs).toBe(1);
+});
+
+test("a repeat heals a submit that died between the status and the queue", async () => {
+  const client = bench.client();
+  const keyed = request("insert", { tree: 1 }, { idempotency: { key: "k", fingerprint: "f" } });
+  const first = await client.submit(keyed);
+  const bare = bench.bare();
+  const queue = `{${bench.settings.prefix}-insert}:insert`;
+  await bare.del(`${queue}:wait`, `${queue}:ten_a.${first.id}`);
+  await bench.workers({ insert: async (payload) => payload });
+  expect(await client.submitAndWait(keyed, 5_000)).toMatchObject({ id: first.id, result: { tree: 1 } });
+});
+
+test("an ended job with a key lives as long as the key, one without as long as any", async () => {
+  await bench.workers({ insert: async () => 1 });
+  const client = bench.client();
+  const keyed = await client.submitAndWait(
+    request("insert", {}, { idempotency: { key: "k", fingerprint: "f" } }),
+    5_000,
+  );
+  const plain = await client.submitAndWait(request("insert"), 5_000);
+  const bare = bench.bare();
+  const hours = async (id: string): Promise<number> =>
+    Math.ceil((await bare.pttl(`${bench.settings.prefix}:{ten_a}:job:${id}`)) / 3_600_000);
+  expect(await hours(keyed.id)).toBe(24);
+  expect(await hours(plain.id)).toBe(1);
+});
+
+test("large payloads and results go by reference, and the payload goes away with the end", async () => {
+  await bench.workers({ insert: async (payload) => payload });
+  const client = bench.client();
+  // Two bytes a character: the limits count bytes.
+  const text = "é".repeat(LIMITS.resultBytes / 2 + 1);
+  const record = await client.submitAndWait(request("insert", { text }), 5_000);
+  expect(record.result).toEqual({ text });
+  expect(await client.get("ten_a", record.id)).toEqual(record);
+  expect([...bench.payloads.blobs.keys()]).toEqual([`ten_a/job/${record.id}/result-1`]);
+  const hash = await bench.bare().hgetall(`${bench.settings.prefix}:{ten_a}:job:${record.id}`);
+  expect(hash).not.toHaveProperty("result");
+});
+
+test("a result too large for a wake-up is read from its status", async () => {
+  await bench.workers({ query: async (payload) => "x".repeat((payload as { size: number }).size) });
+  const client = bench.client();
+  const size = bench.settings.wakeBytes + 1;
+  const record = await client.submitAndWait(request("query", { size }), 5_000);
+  expect(record.result).toBe("x".repeat(size));
+});
+
+test("a result that expired before its status is said to be gone", async () => {
+  await bench.workers({ insert: async () => "x".repeat(LIMITS.resultBytes + 1) });
+  const client = bench.client();
+  const record = await client.submitAndWait(request("insert"), 5_000);
+  bench.payloads.blobs.clear();
+  await expect(client.get("ten_a", record.id)).rejects.toMatchObject({ code: "job_not_found" });
+});
+
+test("jobs are counted by queue and state, with the age of the oldest", async () => {
+  const client = bench.client();
+  await client.submit(request("query"));
+  await client.submit(request("score", { task: "embed-fields", revision: 1 }));
+  expect(await client.counts()).toMatchObject({ query: { waiting: 1, active: 0 }, score: { waiting: 1, dead: 0 } });
+  const ages = await until(async () => {
+    const oldest = await client.oldestMs();
+    return oldest.query > 20 && oldest;
+  });
+  expect(ages.insert).toBe(0);
+});
+
+test("every key names its tenant, and one slot holds all that a script touches", async () => {
+  await bench.workers(echo);
+  const client = bench.client();
+  await client.submitAndWait(request("query", {}, { idempotency: { key: "k", fingerprint: "f" } }), 5_000);
+  const keys = await bench.bare().keys("*");
+  const { prefix } = bench.settings;
+  const own = keys.filter((key) => key.startsWith(`${prefix}:`));
+  expect(own.length).toBe(4);
+  for (const key of own) expect(key).toContain("{ten_a}");
+  const queued = keys.filter((key) => key.startsWith(`{${prefix}-`));
+  expect(queued.length).toBeGreaterThan(0);
+  for (const key of queued) if (key.includes("job_")) expect(key).toContain(":ten_a.job_");
+});

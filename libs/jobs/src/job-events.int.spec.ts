@@ -1,0 +1,146 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { collect, openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
+import type { JobClient, JobEvent } from "./types.js";
+
+let bench: JobBench;
+beforeAll(async () => {
+  bench = await openJobBench();
+});
+afterEach(() => bench.reset());
+afterAll(() => bench.close());
+
+/** All events until the stream ends by itself; a stream that does not is cut and seen by its missing end. */
+async function all(client: JobClient, id: string, after?: string): Promise<JobEvent[]> {
+  const signal = AbortSignal.timeout(5_000);
+  return collect(client.events("ten_a", id, { signal, ...(after !== undefined && { after }) }));
+}
+
+const told = (events: readonly JobEvent[]): string[] =>
+  events.map(({ type, record }) =>
+    type === "state" ? record.state : `${record.progress.done}/${record.progress.total}`,
+  );
+
+/** A handler that goes one step each time it is told to. */
+function stepping() {
+  const steps = [1, 2, 3].map(() => Promise.withResolvers<undefined>());
+  const handle = async (_payload: unknown, context: { progress(done: number, total: number): void }) => {
+    for (const [index, step] of steps.entries()) {
+      await step.promise;
+      context.progress(index + 1, steps.length);
+    }
+    return "done";
+  };
+  return { handle, step: (index: number) => steps[index]?.resolve(undefined) };
+}
+
+test("a follower sees every state, the progress, and the result at the end", async () => {
+  const { handle, step } = stepping();
+  await bench.workers({ insert: handle });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  const seen: JobEvent[] = [];
+  for await (const event of client.events("ten_a", id, { signal: AbortSignal.timeout(5_000) })) {
+    seen.push(event);
+    if (event.record.state === "active") step(event.record.progress.done);
+  }
+  expect(told(seen)).toEqual(["queued", "active", "1/3", "2/3", "completed"]);
+  expect(seen.at(-1)!.record).toEqual(await client.get("ten_a", id));
+  expect(seen.at(-1)!.record).toMatchObject({ result: "done", progress: { done: 3, total: 3 } });
+  expect(seen[1]!.record.startedAt).toBe(seen.at(-1)!.record.startedAt);
+});
+
+test("a client that reconnects to another process goes on after the last event that it saw", async () => {
+  const { handle, step } = stepping();
+  await bench.workers({ insert: handle });
+  const [first, second] = [bench.client(), bench.client()];
+  const { id } = await first.submit(request("insert"));
+  const events = first.events("ten_a", id, { signal: AbortSignal.timeout(5_000) })[Symbol.asyncIterator]();
+  await events.next();
+  const { value: active } = (await events.next()) as { value: JobEvent };
+  await events.return?.();
+  for (const index of [0, 1, 2]) step(index);
+  const rest = await all(second, id, active.id);
+  expect(told(rest).filter((text) => !text.includes("/"))).toEqual(["completed"]);
+  const whole = await all(second, id);
+  expect(whole.map((event) => event.id)).toEqual([...new Set(whole.map((event) => event.id))].sort());
+  expect(whole.at(-1)).toEqual(rest.at(-1));
+});
+
+test("the replay of an ended job tells each event as it was, and what follows its last is nothing", async () => {
+  await bench.workers({
+    insert: async (_payload, context) => {
+      context.progress(5, 10);
+      await until(async () => (await bench.client().get("ten_a", context.id)).progress.done === 5);
+    },
+  });
+  const client = bench.client();
+  const { id } = await client.submitAndWait(request("insert"), 5_000);
+  const events = await all(client, id);
+  expect(told(events)).toEqual(["queued", "active", "5/10", "completed"]);
+  expect(events[0]!.record).toMatchObject({ attempts: 0, progress: { done: 0, total: 0 } });
+  expect(events[0]!.record).not.toHaveProperty("finishedAt");
+  expect(await all(client, id, events.at(-1)!.id)).toEqual([]);
+});
+
+test("a follower is told of the end also when the wake-up is lost", async () => {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  await bench.workers({ insert: () => promise });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await untilState(client, id, "active");
+  const following = all(client, id);
+  const bare = bench.bare();
+  const key = `${bench.settings.prefix}:{ten_a}:job:${id}`;
+  await until(async () => (await bare.hget(key, "watch")) !== null);
+  await bare.hdel(key, "watch");
+  resolve(1);
+  expect(told(await following)).toEqual(["queued", "active", "completed"]);
+});
+
+test("following ends when the follower goes away", async () => {
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  const controller = new AbortController();
+  const events = client.events("ten_a", id, { signal: controller.signal })[Symbol.asyncIterator]();
+  await events.next();
+  const next = events.next();
+  controller.abort();
+  expect(await next).toEqual({ value: undefined, done: true });
+});
+
+test("an id that is none of a stream's is refused", async () => {
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await expect(all(client, id, "0-0 COUNT 1")).rejects.toMatchObject({ code: "invalid_request" });
+});
+
+test("progress is written at a bounded pace, and not at all for a job that ends before", async () => {
+  await bench.workers({
+    insert: async (_payload, context) => {
+      for (let done = 0; done <= 10_000; done++) context.progress(done, 10_000);
+    },
+  });
+  const client = bench.client();
+  const record = await client.submitAndWait(request("insert"), 5_000);
+  expect(record.progress).toEqual({ done: 10_000, total: 10_000 });
+  expect(told(await all(client, record.id))).toEqual(["queued", "active", "completed"]);
+});
+
+test("the stream of a job is bounded", async () => {
+  const settings = { ...bench.settings, eventsPerJob: 100, progressMs: 0 };
+  await bench.workers(
+    {
+      insert: async (_payload, context) => {
+        for (let done = 1; done <= 600; done++) {
+          context.progress(done, 600);
+          await new Promise((resolve) => setTimeout(resolve, 2));
+        }
+      },
+    },
+    { settings },
+  );
+  const { id } = await bench.client().submitAndWait(request("insert"), 10_000);
+  const length = await bench.bare().xlen(`${bench.settings.prefix}:{ten_a}:events:${id}`);
+  expect(length).toBeGreaterThan(50);
+  expect(length).toBeLessThan(250);
+});

@@ -1,0 +1,187 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { EspalierError } from "#core";
+import type { RunReport } from "./run-job.js";
+import { collect, openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
+import type { JobEvent } from "./types.js";
+
+let bench: JobBench;
+beforeAll(async () => {
+  bench = await openJobBench();
+});
+afterEach(() => bench.reset());
+afterAll(() => bench.close());
+
+const overloaded = () => new EspalierError("store_unavailable", "The store is away.", { details: { store: "test" } });
+
+test("a retryable error is tried again, and the job is queued in between", async () => {
+  const attempts: number[] = [];
+  await bench.workers({
+    insert: async (_payload, { attempt }) => {
+      attempts.push(attempt);
+      if (attempt < 3) throw overloaded();
+      return "at last";
+    },
+  });
+  const client = bench.client();
+  const record = await client.submitAndWait(request("insert"), 5_000);
+  expect(record).toMatchObject({ state: "completed", attempts: 3, result: "at last" });
+  expect(attempts).toEqual([1, 2, 3]);
+  const events: JobEvent[] = await collect(client.events("ten_a", record.id, { signal: AbortSignal.timeout(2_000) }));
+  expect(events.map((event) => event.record.state)).toEqual([
+    ...["queued", "active", "queued", "active", "queued", "active", "completed"],
+  ]);
+});
+
+test("an error that is not retryable fails the job at its first run, with code, message and details", async () => {
+  await bench.workers({
+    insert: async () => {
+      throw new EspalierError("invalid_xml", "No element at 1:1.", { details: { line: 1 } });
+    },
+  });
+  const client = bench.client();
+  const record = await client.submitAndWait(request("insert"), 5_000);
+  expect(record).toMatchObject({
+    ...{ state: "failed", attempts: 1 },
+    error: { code: "invalid_xml", message: "No element at 1:1.", details: { line: 1 } },
+  });
+  expect(await client.get("ten_a", record.id)).toEqual(record);
+  expect((await client.counts()).insert["dead"]).toBe(0);
+});
+
+test("a job whose attempts are spent is dead, with its last error, and counted", async () => {
+  let runs = 0;
+  const reports: RunReport[] = [];
+  await bench.workers(
+    {
+      insert: async () => {
+        runs++;
+        throw overloaded();
+      },
+    },
+    { onRun: (report) => reports.push(report) },
+  );
+  const client = bench.client();
+  const record = await client.submitAndWait(request("insert"), 10_000);
+  expect(record).toMatchObject({ state: "dead", attempts: 5, error: { code: "store_unavailable" } });
+  expect(runs).toBe(5);
+  await until(async () => (await client.counts()).insert["dead"] === 1);
+  const days = (await bench.bare().pttl(`${bench.settings.prefix}:{ten_a}:job:${record.id}`)) / 86_400_000;
+  expect(Math.ceil(days)).toBe(7);
+  await until(() => reports.length === 5);
+  expect(reports.map(({ outcome }) => outcome)).toEqual(["retried", "retried", "retried", "retried", "dead"]);
+});
+
+test("an unknown throw is internal, and its message is not told", async () => {
+  const queues = { ...bench.settings.queues, insert: { ...bench.settings.queues.insert, attempts: 1 } };
+  const settings = { ...bench.settings, queues };
+  await bench.workers(
+    {
+      insert: async () => {
+        throw new Error("password=hunter2");
+      },
+    },
+    { settings },
+  );
+  const record = await bench.client({ queues }).submitAndWait(request("insert"), 5_000);
+  expect(record).toMatchObject({ state: "dead", error: { code: "internal" } });
+  expect(JSON.stringify(record)).not.toContain("hunter2");
+});
+
+test("a task that no handler knows fails, and says so", async () => {
+  await bench.workers({ "embed-fields": async () => 1 });
+  const record = await bench.client().submitAndWait(request("score", { task: "make-coffee" }), 5_000);
+  expect(record).toMatchObject({ state: "failed", error: { code: "unknown_job_kind" } });
+});
+
+test("a worker that lost its lock cannot overwrite what the newer attempt wrote", async () => {
+  const first = Promise.withResolvers<string>();
+  const begun = Promise.withResolvers<undefined>();
+  const handle = async (_payload: unknown, { attempt }: { readonly attempt: number }): Promise<string> => {
+    if (attempt > 1) return "second";
+    begun.resolve(undefined);
+    return first.promise;
+  };
+  const reports: RunReport[] = [];
+  await bench.workers({ insert: handle }, { onRun: (report) => reports.push(report) });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await begun.promise;
+  // The lock is gone: a stalled check takes the job over while the first run goes on.
+  const stop = bench.loseLock("insert", id);
+  await bench.workers({ insert: handle }, { onRun: (report) => reports.push(report) });
+  const record = await untilState(client, id, "completed");
+  stop();
+  expect(record).toMatchObject({ result: "second", attempts: 2 });
+  first.resolve("first");
+  await until(() => reports.some(({ attempt, outcome }) => attempt === 1 && outcome === "skipped"));
+  expect(await client.get("ten_a", id)).toEqual(record);
+});
+
+test("a job that stalls more often than allowed is dead, with its reason", async () => {
+  const never = new Promise<never>(() => undefined);
+  const runs: number[] = [];
+  await bench.workers({
+    insert: async (_payload, { attempt }) => {
+      runs.push(attempt);
+      return never;
+    },
+  });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  const stop = bench.loseLock("insert", id);
+  const record = await untilState(client, id, "dead");
+  stop();
+  expect(runs).toEqual([1, 2, 3]);
+  expect(record).toMatchObject({
+    error: { code: "internal", details: { reason: expect.stringContaining("stalled") } },
+  });
+  expect(record.error!.message).toContain("taken over 2 times");
+  await until(async () => (await client.counts()).insert["dead"] === 1);
+});
+
+test("a crash between the end and BullMQ's closing of the job does not run it again", async () => {
+  let runs = 0;
+  await bench.workers({ insert: async () => ++runs });
+  const client = bench.client();
+  const { id } = await client.submitAndWait(request("insert"), 5_000);
+  const queue = `{${bench.settings.prefix}-insert}:insert`;
+  const bare = bench.bare();
+  await until(async () => (await client.counts()).insert["completed"] === 1);
+  await bare.zrem(`${queue}:completed`, `ten_a.${id}`);
+  await bare.lpush(`${queue}:wait`, `ten_a.${id}`);
+  await bare.zadd(`${queue}:marker`, 0, "0");
+  await until(async () => (await client.counts()).insert["completed"] === 1);
+  expect(runs).toBe(1);
+  expect(await client.get("ten_a", id)).toMatchObject({ result: 1, attempts: 1 });
+});
+
+test("a worker that stops drains what runs", async () => {
+  const answer = Promise.withResolvers<string>();
+  const workers = await bench.workers({ insert: () => answer.promise });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await untilState(client, id, "active");
+  const closing = workers.close(5_000);
+  answer.resolve("drained");
+  await closing;
+  expect(await client.get("ten_a", id)).toMatchObject({ state: "completed", result: "drained", attempts: 1 });
+});
+
+test("a stop that runs out of time gives the job back unharmed: nothing stalls, no attempt is spent", async () => {
+  const workers = await bench.workers({
+    insert: (_payload, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          reject(signal.reason as Error);
+        });
+      }),
+  });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await untilState(client, id, "active");
+  await workers.close(10);
+  expect(await client.get("ten_a", id)).toMatchObject({ state: "queued" });
+  expect(await client.counts()).toMatchObject({ insert: { waiting: 1, active: 0, delayed: 0 } });
+  await bench.workers({ insert: async () => "by the next" });
+  expect(await untilState(client, id, "completed")).toMatchObject({ result: "by the next", attempts: 2 });
+});

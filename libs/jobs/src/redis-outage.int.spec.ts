@@ -1,0 +1,152 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { EspalierError, randomId, systemClock } from "#core";
+import { createJobClient } from "./job-client.js";
+import { requeueActive } from "./requeue-active.js";
+import { JOB_SETTINGS } from "./settings.js";
+import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
+
+let bench: JobBench;
+beforeAll(async () => {
+  bench = await openJobBench();
+});
+afterEach(async () => {
+  bench.redis.thaw();
+  await bench.redis.start();
+  await bench.reset();
+});
+afterAll(() => bench.close());
+
+const down = { code: "queue_unavailable" };
+
+test("with Redis down at the start a client answers that the queue is away, soon, and recovers by itself", async () => {
+  await bench.redis.kill();
+  const client = bench.client();
+  const begun = Date.now();
+  await expect(client.submit(request("insert"))).rejects.toMatchObject(down);
+  await expect(client.ping()).rejects.toMatchObject(down);
+  await expect(client.counts()).rejects.toMatchObject(down);
+  expect(Date.now() - begun).toBeLessThan(4 * bench.settings.callTimeoutMs);
+  await bench.redis.start();
+  const record = await until(async () => {
+    try {
+      return await client.submit(request("insert"));
+    } catch (error) {
+      expect(error).toMatchObject(down);
+      return undefined;
+    }
+  });
+  // What was refused did not happen later.
+  expect(await client.counts()).toMatchObject({ insert: { waiting: 1 } });
+  expect((await client.list("ten_a", { limit: 10 })).map(({ id }) => id)).toEqual([record.id]);
+});
+
+test("a client that never had a Redis closes at once", async () => {
+  const options = { redis: "/nowhere/redis.sock", payloadStore: bench.payloads, clock: systemClock, ids: randomId };
+  const client = createJobClient({ ...options, settings: bench.settings });
+  await expect(client.ping()).rejects.toMatchObject(down);
+  await client.close();
+});
+
+test("a Redis that does not answer is away after the time-out", async () => {
+  const client = bench.client({ callTimeoutMs: 200 });
+  await client.ping();
+  bench.redis.freeze();
+  await expect(client.submit(request("insert"))).rejects.toMatchObject(down);
+  await expect(client.submitAndWait(request("query"), 5_000)).rejects.toMatchObject(down);
+  bench.redis.thaw();
+  await until(() =>
+    client.ping().then(
+      () => true,
+      () => false,
+    ),
+  );
+});
+
+test("a full Redis answers that the queue is away, and takes jobs again when there is room", async () => {
+  const client = bench.client();
+  const bare = bench.bare();
+  await bare.config("SET", "maxmemory", "1mb");
+  await expect(client.submit(request("insert"))).rejects.toMatchObject(down);
+  await bare.config("SET", "maxmemory", "0");
+  expect(await client.submit(request("insert"))).toMatchObject({ state: "queued" });
+});
+
+test("a waiter survives an outage: the job's end reaches it after Redis is back", async () => {
+  const answer = Promise.withResolvers<string>();
+  await bench.workers({ insert: () => answer.promise });
+  const client = bench.client();
+  const waiting = client.submitAndWait(request("insert"), 10_000);
+  const id = await until(async () => (await client.list("ten_a", { limit: 1, state: "active" }))[0]?.id);
+  // Longer than the second within which the append-only file is written.
+  await until(async () => (await bench.bare().info("persistence")).includes("aof_pending_bio_fsync:0"));
+  await bench.redis.kill();
+  answer.resolve("through the outage");
+  await bench.redis.start();
+  expect(await waiting).toMatchObject({ id, state: "completed", result: "through the outage" });
+});
+
+test("workers resume after an outage, and no acknowledged job is lost", async () => {
+  const effects = new Map<string, number>();
+  const gate = Promise.withResolvers<undefined>();
+  await bench.workers({
+    insert: async (_payload, { id }) => {
+      await gate.promise;
+      effects.set(id, (effects.get(id) ?? 0) + 1);
+    },
+  });
+  const client = bench.client();
+  const ids = (await Promise.all(Array.from({ length: 80 }, () => client.submit(request("insert"))))).map(
+    ({ id }) => id,
+  );
+  await bench.redis.kill();
+  gate.resolve(undefined);
+  await bench.redis.start();
+  for (const id of ids) await untilState(client, id, "completed");
+  expect([...effects.keys()].sort()).toEqual([...ids].sort());
+});
+
+test("what a dead worker had active is given back at once, and counts as stalled", async () => {
+  const queues = Object.fromEntries(
+    Object.entries(JOB_SETTINGS.queues).map(([kind, queue]) => [kind, { ...queue, lockMs: 60_000 }]),
+  ) as unknown as typeof JOB_SETTINGS.queues;
+  const settings = { ...bench.settings, queues };
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  // A worker that is gone without a word: its lock stays.
+  const gone = await bench.workers({ insert: () => new Promise<never>(() => undefined) }, { settings });
+  await untilState(client, id, "active");
+  await gone.close(0);
+  expect(await client.counts()).toMatchObject({ insert: { active: 1, waiting: 0 } });
+  expect(await requeueActive(bench.redis.address, { settings })).toBe(1);
+  expect(await client.counts()).toMatchObject({ insert: { active: 0, waiting: 1 } });
+  await bench.workers({ insert: async () => "by the next" }, { settings });
+  expect(await untilState(client, id, "completed")).toMatchObject({ result: "by the next", attempts: 2 });
+  expect(await requeueActive(bench.redis.address, { settings })).toBe(0);
+});
+
+test("a job that kills its worker each time ends as dead, also when it is given back at once", async () => {
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  for (let death = 1; death <= 3; death++) {
+    const gone = await bench.workers({ insert: () => new Promise<never>(() => undefined) });
+    await until(async () => {
+      const record = await client.get("ten_a", id);
+      return record.state === "active" && record.attempts === death;
+    });
+    await gone.close(0);
+    await requeueActive(bench.redis.address, { settings: bench.settings });
+  }
+  await bench.workers({ insert: async () => "never" });
+  expect(await untilState(client, id, "dead")).toMatchObject({ error: { code: "internal" } });
+});
+
+test("giving back without a Redis fails instead of waiting", async () => {
+  await expect(requeueActive("/nowhere/redis.sock")).rejects.toThrow(/ENOENT|connect|closed/i);
+});
+
+test("only what the registry calls unavailable is told of Redis", async () => {
+  const client = bench.client();
+  const error: unknown = await client.get("ten_a", "job_unknown").catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(EspalierError);
+  expect(error).toMatchObject({ code: "job_not_found" });
+});
