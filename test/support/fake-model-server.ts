@@ -73,7 +73,9 @@ export class FakeModelServer {
       ...options,
       apiKey: options.apiKey,
     };
-    this.#server = createServer((request, response) => void this.#serve(request, response));
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch(() => response.destroy());
+    });
   }
 
   static async start(options: FakeModelServerOptions = {}): Promise<FakeModelServer> {

@@ -26,8 +26,14 @@ export const openAiModelId = (url: string, model: string): string => `openai:${n
 export async function openOpenAiEmbeddingModel(options: OpenAiOptions): Promise<ServerEmbeddingModel> {
   const { url, model, apiKey, patience } = options;
   const id = openAiModelId(url, model);
-  // The library refuses to start without a key, which servers in a cluster do not have.
-  const client = new OpenAI({ baseURL: url, apiKey: apiKey ?? "none", maxRetries: 0, timeout: patience.timeoutMs });
+  const client = new OpenAI({
+    baseURL: url,
+    // The library refuses to start without a key, which servers in a cluster do not have.
+    apiKey: apiKey ?? "none",
+    // Retries and time-outs are those of `callServer`, the same for every server; the library's come later.
+    maxRetries: 0,
+    timeout: 2 * patience.timeoutMs,
+  });
   const request: EmbedRequest = (texts, signal) =>
     callServer(`The model server of ${id}`, (attempt) => createEmbeddings(client, { id, model, texts }, attempt), {
       patience,

@@ -3,6 +3,7 @@ import type { EmbeddingModel } from "#scoring";
 import { FakeModelServer } from "../../../../test/support/fake-model-server.js";
 import { openOpenAiEmbeddingModel } from "../openai/open-openai-embedding-model.js";
 import { openTeiEmbeddingModel } from "../tei/open-tei-embedding-model.js";
+import type { Patience } from "./call-server.js";
 
 const PATIENCE = { timeoutMs: 5_000, retries: 2, pauseMs: 1 };
 
@@ -19,8 +20,12 @@ const texts = (count: number): string[] => Array.from({ length: count }, (_, ind
 const dot = (left: Float32Array, right: readonly number[]): number =>
   left.reduce((sum, value, index) => sum + value * right[index]!, 0);
 
-/** What every adapter of an embedding server must do, whatever its protocol. */
-describe.each([
+interface Adapter {
+  readonly name: string;
+  readonly open: (patience?: Patience, apiKey?: string) => Promise<EmbeddingModel>;
+}
+
+const ADAPTERS: readonly Adapter[] = [
   {
     name: "OpenAI",
     open: (patience = PATIENCE, apiKey = "secret-key") =>
@@ -30,7 +35,10 @@ describe.each([
     name: "TEI",
     open: (patience = PATIENCE, apiKey = "secret-key") => openTeiEmbeddingModel({ url: server.url, apiKey, patience }),
   },
-])("an embedding model behind $name", ({ name, open }) => {
+];
+
+/** What every adapter of an embedding server must do, whatever its protocol. */
+describe.each(ADAPTERS)("an embedding model behind $name", ({ name, open }) => {
   let model: EmbeddingModel;
   beforeAll(async () => {
     model = await open();

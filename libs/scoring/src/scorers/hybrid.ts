@@ -8,7 +8,7 @@
  *
  * Rounding: a rounded value is off by 5e-7 at most, so the bounds are loosened by a few 1e-6. What is left is a node outside
  * V without any of the terms, whose value is at most a * c. V is taken larger than k so that t lies over that; when it does
- * not (many nodes with the same text) V is doubled until it does, or is everything.
+ * not (many nodes with the same text) V is taken four times as large until it does, or is everything.
  */
 import { roundRelevance, type NodeFilter } from "#core";
 import type { QueryTermWeights, ScoredKey } from "../ports.js";
@@ -105,7 +105,7 @@ export class HybridScorer implements Scorer {
   async #search(search: Search): Promise<readonly ScoredKey[]> {
     const { request, cosines } = search;
     const { filter, limit, exact } = request;
-    for (let wanted = limit + Math.max(EXTRA_NEIGHBOURS, limit >> 2); ; wanted *= 2) {
+    for (let wanted = limit + Math.max(EXTRA_NEIGHBOURS, limit >> 2); ; wanted *= 4) {
       const nearest = await cosines.nearest(filter, { limit: wanted, exact });
       const everything = nearest.length < wanted;
       const farthest = everything ? 0 : (nearest.at(-1)?.value ?? 0);

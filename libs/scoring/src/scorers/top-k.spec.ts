@@ -1,0 +1,83 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import type { NodeFilter } from "#core";
+import { ListedSources, type ListedNode } from "../testing/listed-sources.js";
+import { HybridScorer } from "./hybrid.js";
+import { LexicalScorer } from "./lexical.js";
+import type { Scorer } from "./scorer.js";
+import { SimilarityScorer } from "./similarity.js";
+
+const run = { now: (): number => 0 };
+
+// Few words make many equal texts, and so the ties that a cut must get right.
+const text = fc
+  .array(fc.constantFrom("poster", "talk", "hotel", "beach", "the", "soup", "workshop"), { maxLength: 4 })
+  .map((words) => words.join(" "));
+
+const memory = fc.array(fc.record({ text, name: fc.option(text), type: fc.constantFrom("Day", "POI") }), {
+  minLength: 1,
+  maxLength: 60,
+});
+
+const nodesOf = (memory: readonly { text: string; name: string | null; type: string }[]): readonly ListedNode[] =>
+  memory.map((node, index) => ({
+    key: {
+      id: `nod_${index}`,
+      born: 1,
+      type: node.type,
+      parentId: null,
+      // Position keys are strings: a10 sorts before a2, so index order is not document order.
+      pathKey: `a${index}`,
+      depth: 1,
+    },
+    texts: { "": node.text, ...(node.name !== null && { name: node.name }) },
+  }));
+
+/** Every node of the filter scored, sorted and cut. */
+async function exhaustive(scorer: Scorer, sources: ListedSources, request: Parameters<Scorer["topK"]>[0]) {
+  const candidates = sources.inside(request.filter).map(({ key }) => key);
+  const { values } = await scorer.relevance({ field: request.field, text: request.text, candidates });
+  return candidates
+    .map((key, index) => ({ id: key.id, pathKey: key.pathKey, value: values[index]! }))
+    .filter(({ value }) => value > 0)
+    .sort((left, right) => right.value - left.value || (left.pathKey < right.pathKey ? -1 : 1))
+    .slice(0, request.limit)
+    .map(({ id, value }) => ({ id, value }));
+}
+
+const share = fc.oneof(fc.constantFrom(0, 0.4, 0.5, 1), fc.double({ min: 0.000001, max: 0.999999, noNaN: true }));
+
+const request = fc.record({
+  field: fc.constantFrom("", "name", "absent"),
+  text,
+  type: fc.option(fc.constantFrom("Day", "POI")),
+  limit: fc.integer({ min: 1, max: 70 }),
+});
+
+test.each([
+  ["similarity", (sources: ListedSources) => new SimilarityScorer(sources, run)],
+  ["lexical", (sources: ListedSources) => new LexicalScorer(sources, run)],
+  ["hybrid", (sources: ListedSources, a: number) => new HybridScorer({ ...parts(sources), a }, run)],
+])("the top k of %s equal those of scoring every node, ties and missing vectors included", async (_, scorerOf) => {
+  await fc.assert(
+    fc.asyncProperty(memory, request, share, fc.integer({ min: 1, max: 4 }), async (described, asked, a, every) => {
+      const nodes = nodesOf(described);
+      const embedded = ({ key }: ListedNode): boolean => Number(key.id.slice(4)) % every === 0;
+      const [searched, listed] = [new ListedSources(nodes, { embedded }), new ListedSources(nodes, { embedded })];
+      const filter: NodeFilter = {
+        ...(asked.type !== null && { type: asked.type }),
+        scope: { kind: "descendants", of: [""] },
+      };
+      const full = { field: asked.field, text: asked.text, limit: asked.limit, exact: true, filter };
+      const { rows } = await scorerOf(searched, a).topK(full);
+      expect(rows.map(({ key, value }) => ({ id: key.id, value }))).toEqual(
+        await exhaustive(scorerOf(listed, a), listed, full),
+      );
+    }),
+    { numRuns: 400 },
+  );
+});
+
+function parts({ embedder, vectors, lexical }: ListedSources): Pick<ListedSources, "embedder" | "vectors" | "lexical"> {
+  return { embedder, vectors, lexical };
+}
