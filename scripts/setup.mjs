@@ -55,12 +55,12 @@ function run(program, args, { log, env } = {}) {
   });
 }
 
-const lastLine = (output, pattern = /\S/) =>
+const firstLine = (output, pattern) =>
   output
     .split("\n")
-    .filter((line) => pattern.test(line))
-    .at(-1)
+    .find((line) => pattern.test(line))
     ?.trim() ?? "no output";
+const lastLine = (output) => output.trimEnd().split("\n").at(-1)?.trim() || "no output";
 
 // --- packages
 
@@ -92,12 +92,14 @@ async function installPackages() {
   const log = join(CACHE, "setup-packages.log");
   // The CPU part of onnxruntime-node is in its package; its script would download CUDA parts.
   const env = { ONNXRUNTIME_NODE_INSTALL_CUDA: "skip", NODE_ENV: "development" };
-  const { code, output } = await run("npm", ["ci", "--no-audit", "--no-fund"], { log, env });
+  // Not `npm ci`: it insists on lock entries for the optional binaries of every platform, which npm only writes where its
+  // registry has them all. Versions and hashes come from the lock all the same; the lock itself is not touched.
+  const { code, output } = await run("npm", ["install", "--no-save", "--no-audit", "--no-fund"], { log, env });
   if (code === null)
     throw new SetUpError("npm is not on the PATH: install it (Debian, Ubuntu: apt install npm), then run this again.");
   if (code !== 0) {
     throw new SetUpError(
-      `npm could not install the packages (${lastLine(output, /npm err/i)}): check the network and the registry that npm uses; the whole output is in ${relative(process.cwd(), log)}.`,
+      `npm could not install the packages (${firstLine(output, /npm err(or|!) (?!code)\S/i)}): check the network and the registry that npm uses; the whole output is in ${relative(process.cwd(), log)}.`,
     );
   }
   await writeFile(PACKAGES_STAMP, sha256(await readFile(join(ROOT, "package-lock.json"), "utf8")));
@@ -214,7 +216,7 @@ async function build() {
   const built = (await textOf(join(staging, "dist", "apps", "cli", "src", "main.js"))) !== undefined;
   if (code !== 0 || !built) {
     throw new SetUpError(
-      `The build failed (${lastLine(output, /error|fail/i)}): mend the sources; the whole output is in ${relative(process.cwd(), log)}.`,
+      `The build failed (${firstLine(output, /error|fail/i)}): mend the sources; the whole output is in ${relative(process.cwd(), log)}.`,
     );
   }
   await writeFile(join(staging, "dist", ".sources"), stamp);
