@@ -1,9 +1,9 @@
 import { expect, test } from "@jest/globals";
 import { ConfigError, parseConfig } from "./config.js";
 
-const problemsOf = (environment: Record<string, string>): readonly string[] => {
+const problemsOf = (environment: Record<string, string>, needs: Record<string, string> = {}): readonly string[] => {
   try {
-    parseConfig(environment);
+    parseConfig(environment, needs);
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;
@@ -46,4 +46,11 @@ test("metrics have a port of their own only when one is set", () => {
   expect(parseConfig({}).metricsPort).toBeUndefined();
   expect(parseConfig({ ESPALIER_METRICS_PORT: "9100" }).metricsPort).toBe(9100);
   expect(problemsOf({ ESPALIER_METRICS_PORT: "-1" })[0]).toMatch(/^ESPALIER_METRICS_PORT/);
+});
+
+test("what a process cannot do without is missed together with everything else that is wrong", () => {
+  expect(problemsOf({ LOG_LEVEL: "info" }, { REDIS_URL: "workers share it" })).toEqual([
+    "REDIS_URL is needed because workers share it",
+  ]);
+  expect(problemsOf({ ESPALIER_PORT: "99999", REDIS_URL: "" }, { REDIS_URL: "workers share it" })).toHaveLength(2);
 });

@@ -108,14 +108,22 @@ const model = (value: Record<string, unknown>, prefix: string, kind: ModelConfig
 
 /**
  * Checks the environment. Empty strings count as unset.
+ * @param needs variables that this process cannot do without, each with the reason.
  * @throws ConfigError listing every problem; nothing is started then.
  */
-export function parseConfig(environmentVariables: Readonly<Record<string, string | undefined>>): Config {
+export function parseConfig(
+  environmentVariables: Readonly<Record<string, string | undefined>>,
+  needs: Readonly<Record<string, string>> = {},
+): Config {
   const set = Object.fromEntries(Object.entries(environmentVariables).filter(([, value]) => value !== ""));
   const parsed = environment.safeParse(set);
-  if (!parsed.success) {
-    throw new ConfigError(parsed.error.issues.map((issue) => `${issue.path.join(".")} ${issue.message}`));
-  }
+  const problems = [
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join(".")} ${issue.message}`),
+    ...Object.entries(needs)
+      .filter(([name]) => set[name] === undefined)
+      .map(([name, because]) => `${name} is needed because ${because}`),
+  ];
+  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const value = parsed.data;
   return {
     ...(value.REDIS_URL !== undefined && { redisUrl: value.REDIS_URL }),

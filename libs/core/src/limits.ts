@@ -90,6 +90,16 @@ export const LIMITS = {
   cachedQueries: 2_000,
   /** Schemas kept by a process. */
   cachedSchemas: 500,
+  /** Prepared statements that a connection keeps: their texts are few, but a query's shape is in them. */
+  preparedStatements: 512,
+  /** Milliseconds that a store call waits for the locks of other processes: longer than the largest change set takes. */
+  storeLockWaitMs: 20_000,
+  /** Bytes of keys, vectors and postings that a process holds of the memories it reads (about 300,000 nodes of 384 dimensions). */
+  memoryImageBytes: 512 * 1024 * 1024,
+  /** Vectors in the tenants' persistent caches together (about 1 GB of 384 dimensions); the oldest go first. */
+  cachedEmbeddings: 500_000,
+  /** Entailment values in the tenants' persistent caches together; the oldest go first. */
+  cachedEntailments: 5_000_000,
 } as const;
 
 /** Seconds of retention. */
