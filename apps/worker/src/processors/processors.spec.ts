@@ -1,0 +1,125 @@
+import { expect, test } from "@jest/globals";
+import "reflect-metadata";
+import { NestFactory } from "@nestjs/core";
+import { EspalierError } from "#core";
+import { checkHandlers, JOB_KINDS, JOB_NAMES, type JobContext, type JobKind, type SubmitRequest } from "#jobs";
+import { PROCESSORS, WorkerModule } from "../worker.module.js";
+import type { WorkerRuntime } from "../worker-runtime.js";
+import { InsertProcessor } from "./insert.processor.js";
+import type { Processor } from "./processor.js";
+import { QueryProcessor } from "./query.processor.js";
+
+const context: JobContext = {
+  ...{ id: "job_1", tenant: "ten_a", memory: "mem_1", attempt: 1, createdAt: 1_000 },
+  signal: new AbortController().signal,
+  progress: () => undefined,
+};
+
+/** A runtime with the parts that a test names; any other is a mistake of the test. */
+const runtimeOf = (parts: object): WorkerRuntime => parts as WorkerRuntime;
+
+const handle = (processor: Processor, name: string, payload: unknown): Promise<unknown> =>
+  processor.handlers.find((handler) => handler.name === name)!.handle(payload, context);
+
+const codeOf = async (run: Promise<unknown>): Promise<string> =>
+  run.then(
+    () => "none",
+    (error: unknown) => (error as EspalierError).code,
+  );
+
+async function processorsOf(roles: readonly JobKind[]): Promise<readonly Processor[]> {
+  const application = await NestFactory.createApplicationContext(WorkerModule.register(runtimeOf({}), roles), {
+    logger: false,
+  });
+  const processors = application.get<readonly Processor[]>(PROCESSORS);
+  await application.close();
+  return processors;
+}
+
+test("the processors of all roles have exactly one handler for each job name", async () => {
+  const handlers = (await processorsOf(JOB_KINDS)).flatMap((processor) => processor.handlers);
+  expect([...checkHandlers(JOB_KINDS, handlers).keys()].sort()).toEqual(Object.values(JOB_NAMES).flat().sort());
+});
+
+test.each(JOB_KINDS)("a worker with the role %s alone has the handlers of that queue and no others", async (kind) => {
+  const handlers = (await processorsOf([kind])).flatMap((processor) => processor.handlers);
+  expect(handlers.map(({ name }) => name)).toEqual([...JOB_NAMES[kind]]);
+});
+
+test("a query's result names its job and how long it waited and ran", async () => {
+  const asked: unknown[] = [];
+  const processor = new QueryProcessor(
+    runtimeOf({
+      clock: { now: () => 1_012 },
+      query: async (...all: unknown[]) => {
+        asked.push(all);
+        return { query: "//Day", rows: [] };
+      },
+    }),
+  );
+  const result = await handle(processor, "query", { query: "//Day", topK: 3 });
+  expect(result).toEqual({
+    ...{ job: "job_1", query: "//Day", rows: [] },
+    timings: { queuedMs: 12, runMs: expect.any(Number) },
+  });
+  expect(asked).toMatchObject([
+    [{ tenant: "ten_a", memory: "mem_1" }, { query: "//Day", topK: 3, validate: true }, {}],
+  ]);
+});
+
+test("a payload that does not fit its schema fails for good, with every problem", async () => {
+  const error: unknown = await handle(new QueryProcessor(runtimeOf({ clock: { now: () => 0 } })), "query", {
+    ...{ query: "//Day", topK: -1, nonsense: true },
+  }).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: "invalid_request", kind: { retryable: false } });
+  expect((error as EspalierError).details["errors"]).toHaveLength(2);
+});
+
+/** An insert processor over a memory of that structure, and what it submitted. */
+function inserting(structure: "artifact" | "conversation", inserted = 2) {
+  const submitted: SubmitRequest[] = [];
+  const inserts: unknown[] = [];
+  const processor = new InsertProcessor(
+    runtimeOf({
+      inserter: {
+        insert: async (...all: unknown[]) => {
+          inserts.push(all);
+          return { revision: 7, inserted, roots: [] };
+        },
+      },
+      services: { tree: { getMemory: async () => ({ structure }) } },
+      jobs: { submit: async (request: SubmitRequest) => submitted.push(request) },
+    }),
+  );
+  return { processor, submitted, inserts };
+}
+
+test("an insert into an artifact memory is followed by a batch job for its fields", async () => {
+  const { processor, submitted, inserts } = inserting("artifact");
+  expect(await handle(processor, "insert", { tree: { type: "Day" } })).toMatchObject({ revision: 7 });
+  expect(submitted).toEqual([
+    { kind: "score", tenant: "ten_a", memory: "mem_1", payload: { task: "embed-fields", revision: 7 } },
+  ]);
+  // Every attempt of a job writes the same time.
+  expect(inserts).toMatchObject([[{ memory: "mem_1" }, { tree: { type: "Day" } }, { jobId: "job_1", time: 1_000 }]]);
+});
+
+test("an insert into a conversation, or of nothing, is followed by no job", async () => {
+  const conversation = inserting("conversation");
+  await handle(conversation.processor, "insert", { messages: [{ speaker: "Ann", text: "Hi" }] });
+  expect(conversation.submitted).toEqual([]);
+  const nothing = inserting("artifact", 0);
+  await handle(nothing.processor, "insert", { tree: [] });
+  expect(nothing.submitted).toEqual([]);
+});
+
+test("an insert whose follow-up cannot be queued is tried again", async () => {
+  const { processor } = inserting("artifact");
+  const runtime = (processor as unknown as { runtime: { jobs: object } }).runtime;
+  Object.assign(runtime.jobs, {
+    submit: async () => {
+      throw new EspalierError("queue_unavailable", "There is no connection to Redis.");
+    },
+  });
+  expect(await codeOf(handle(processor, "insert", { tree: [] }))).toBe("queue_unavailable");
+});
