@@ -1,13 +1,21 @@
 import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
 import type { JobClient } from "#jobs";
-import type { BlobStore, KeyStore, TreeStore } from "#memory";
+import type { KeyStore, TreeStore } from "#memory";
 
 /** What one dependency of the process answers when it is asked whether it is up. */
 export interface Dependency {
   readonly name: string;
   /** Rejects if the dependency is down. */
   check(): Promise<void>;
+}
+
+/** The embedding models of the deployment by name: the API never loads one. */
+export interface ModelNames {
+  /** Id of the model of new memories. */
+  readonly default: string;
+  /** The id of a model that a person names. Error: `model_unknown`. */
+  identify(name: string): Promise<string>;
 }
 
 /** Renders the process's metrics. */
@@ -21,10 +29,8 @@ export interface ApiDependencies {
   readonly config: Config;
   readonly tree: TreeStore;
   readonly keys: KeyStore;
-  readonly blobs: BlobStore;
   readonly jobs: JobClient;
-  /** Ids of the embedding models that this deployment can use; the first is the default of a new memory. */
-  readonly embeddingModels: readonly string[];
+  readonly embeddingModels: ModelNames;
   /** What `/health/ready` asks. */
   readonly health: readonly Dependency[];
   readonly metrics: MetricsSource;

@@ -3,20 +3,16 @@ import type { NestFastifyApplication } from "@nestjs/platform-fastify";
 import type { Logger } from "pino";
 import { randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
 import type { JobClient, QueueAges } from "#jobs";
-import type { BlobStore, KeyStore, TreeStore } from "#memory";
-import { createLogger, createMetrics, type Metrics } from "#telemetry";
-import type { ApiDependencies, Dependency } from "./dependencies.js";
+import type { Stores } from "#stores";
+import { createLogger, createMetrics, serveMetrics, type Metrics } from "#telemetry";
+import type { ApiDependencies, Dependency, ModelNames } from "./dependencies.js";
 import { createServer } from "./http/server.js";
-import { serveMetrics } from "./operations/metrics-server.js";
 
 /** What the API needs from outside; the caller closes what it gives. */
 export interface GivenDependencies {
-  readonly tree: TreeStore;
-  readonly keys: KeyStore;
-  readonly blobs: BlobStore;
+  readonly stores: Pick<Stores, "tree" | "keys" | "ping">;
   readonly jobs: JobClient & Partial<QueueAges>;
-  /** Ids of the configured embedding models; the first is the default. */
-  readonly embeddingModels: readonly string[];
+  readonly embeddingModels: ModelNames;
   /** Dependencies that `/health/ready` names beside `redis` and `store`. */
   readonly health?: readonly Dependency[];
   readonly metrics?: Metrics;
@@ -59,18 +55,13 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
 }
 
 function complete(config: Config, given: GivenDependencies, metrics: Metrics, stopping: AbortSignal): ApiDependencies {
-  const { tree, keys, blobs, jobs, embeddingModels } = given;
+  const { stores, jobs, embeddingModels } = given;
   watchBacklog(metrics, jobs);
   return {
-    ...{ config, tree, keys, blobs, jobs, embeddingModels, metrics, stopping },
+    ...{ config, tree: stores.tree, keys: stores.keys, jobs, embeddingModels, metrics, stopping },
     health: [
       { name: "redis", check: () => jobs.ping() },
-      {
-        name: "store",
-        check: async () => {
-          await keys.count();
-        },
-      },
+      { name: "store", check: () => stores.ping() },
       ...(given.health ?? []),
     ],
     logger: given.logger ?? createLogger({ level: config.logLevel, process: "api" }),
@@ -87,15 +78,22 @@ function watchBacklog(metrics: Metrics, jobs: JobClient & Partial<QueueAges>): v
   });
 }
 
-/** Connections that are still busy when the time is over are cut. */
+/** How often connections that have become idle are closed: clients keep them open for their next request. */
+const IDLE_CHECK_MS = 25;
+
+/** Lets running requests end. Connections that are still busy when the time is over are cut. */
 async function drain(application: NestFastifyApplication, withinMs: number): Promise<void> {
   const server = application.getHttpServer();
-  const timer = setTimeout(() => {
+  const idle = setInterval(() => {
+    server.closeIdleConnections();
+  }, IDLE_CHECK_MS);
+  const late = setTimeout(() => {
     server.closeAllConnections();
   }, withinMs);
   try {
     await application.close();
   } finally {
-    clearTimeout(timer);
+    clearInterval(idle);
+    clearTimeout(late);
   }
 }

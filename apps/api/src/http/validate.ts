@@ -12,8 +12,9 @@ function pathText(path: readonly PropertyKey[]): string {
   }, "");
 }
 
-/** The branch of a union that came closest: unions otherwise say only that nothing fitted. */
+/** Of a union, the branch that came closest, of a record's key, what is wrong with it: both say little themselves. */
 function flatten(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
+  if (issue.code === "invalid_key") return issue.issues.map((inner) => ({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union" || issue.errors.length === 0) return [issue];
   const branches = issue.errors.map((issues) =>
     issues.flatMap((inner) => flatten({ ...inner, path: [...issue.path, ...inner.path] })),

@@ -37,7 +37,7 @@ export class MemoriesService {
       structure: body.structure ?? "artifact",
       templates: body.templates ?? {},
       scoring: { ...DEFAULT_SCORING, ...body.scoring } as Memory["scoring"],
-      embeddingModel: this.#model(body.embeddingModel),
+      embeddingModel: await this.#model(body.embeddingModel),
       createdAt: clock.now(),
     });
   }
@@ -62,7 +62,7 @@ export class MemoriesService {
   async patch(memory: Memory, body: MemoryPatchBody): Promise<{ readonly memory: Memory; readonly job?: JobRecord }> {
     const scope = { tenant: memory.tenant, memory: memory.id };
     const { tree, clock } = this.dependencies;
-    const patch = this.#patchOf(memory, body);
+    const patch = await this.#patchOf(memory, body);
     const tasks = tasksOf(memory, patch);
     if (tasks.length > 0) await this.dependencies.jobs.ping();
     const updated = await tree.updateMemory(scope, patch, clock.now());
@@ -105,7 +105,7 @@ export class MemoriesService {
     return cancelled;
   }
 
-  #patchOf(memory: Memory, body: MemoryPatchBody): MemoryPatch {
+  async #patchOf(memory: Memory, body: MemoryPatchBody): Promise<MemoryPatch> {
     if (body.structure !== undefined && body.structure !== memory.structure && memory.nodes > 0) {
       throw new EspalierError("invalid_structure", "The structure of a memory that has nodes cannot change.");
     }
@@ -115,29 +115,24 @@ export class MemoriesService {
       ...(body.structure !== undefined && { structure: body.structure }),
       ...(body.templates !== undefined && { templates: body.templates }),
       ...(body.scoring !== undefined && { scoring: { ...memory.scoring, ...body.scoring } as Memory["scoring"] }),
-      ...this.#modelPatch(memory, body.embeddingModel),
+      ...(await this.#modelPatch(memory, body.embeddingModel)),
     };
   }
 
   /** A job moves the memory to another model; naming the present one ends a move. */
-  #modelPatch(memory: Memory, wanted: string | undefined): MemoryPatch {
+  async #modelPatch(memory: Memory, wanted: string | undefined): Promise<MemoryPatch> {
     if (wanted === undefined) return {};
-    const model = this.#model(wanted);
+    const model = await this.#model(wanted);
     if (model === memory.embeddingModel) {
       return memory.nextEmbeddingModel === undefined ? {} : { nextEmbeddingModel: null };
     }
     return { nextEmbeddingModel: model };
   }
 
-  #model(wanted: string | undefined): string {
-    const known = this.dependencies.embeddingModels;
-    const model = wanted ?? known[0];
-    if (model === undefined || !known.includes(model)) {
-      throw new EspalierError("model_unknown", `This deployment has the embedding models ${known.join(", ")}.`, {
-        details: { models: known },
-      });
-    }
-    return model;
+  /** @throws EspalierError `model_unknown` */
+  async #model(wanted: string | undefined): Promise<string> {
+    const { embeddingModels } = this.dependencies;
+    return wanted === undefined ? embeddingModels.default : embeddingModels.identify(wanted);
   }
 }
 
