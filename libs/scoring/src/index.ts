@@ -1,6 +1,6 @@
 export type * from "./ports.js";
 export * from "./abort.js";
-export * from "./batching/default-batching.js";
+export * from "./batching/local-batching.js";
 export * from "./batching/micro-batcher.js";
 export type { AskOptions, AskReport, OnLookup } from "./caching/cached-batches.js";
 export * from "./caching/embedder.js";

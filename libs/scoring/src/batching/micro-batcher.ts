@@ -177,8 +177,9 @@ export class MicroBatcher<Item, Output> {
     const batch = new Set([turn]);
     let longest = turn.tokens;
     for (const entry of byDistance) {
+      if (batch.size >= batchItems) break;
       const padded = Math.max(longest, entry.tokens);
-      if (batch.size >= batchItems || padded * (batch.size + 1) > batchTokens) break;
+      if (padded * (batch.size + 1) > batchTokens) continue;
       batch.add(entry);
       longest = padded;
     }

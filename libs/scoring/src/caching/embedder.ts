@@ -1,6 +1,6 @@
 import { EspalierError, LIMITS } from "#core";
 import { LRUCache } from "lru-cache";
-import { LOCAL_BATCHING } from "../batching/default-batching.js";
+import { LOCAL_BATCHING } from "../batching/local-batching.js";
 import type { BatchReport } from "../batching/micro-batcher.js";
 import { checkEmbeddings } from "../check-embeddings.js";
 import type { Embedding, EmbeddingCache, EmbeddingModel } from "../ports.js";

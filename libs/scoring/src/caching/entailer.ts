@@ -1,6 +1,6 @@
 import { EspalierError, LIMITS } from "#core";
 import { LRUCache } from "lru-cache";
-import { LOCAL_BATCHING } from "../batching/default-batching.js";
+import { LOCAL_BATCHING } from "../batching/local-batching.js";
 import type { EntailmentCache, EntailmentModel, EntailmentProbabilities } from "../ports.js";
 import { CachedBatches, type AskOptions, type AskReport } from "./cached-batches.js";
 import type { ModelFrontOptions } from "./embedder.js";
