@@ -161,6 +161,28 @@ describe("hybrid", () => {
   });
 });
 
+describe("hybrid at a tie of many neighbours", () => {
+  test("finds the node that is ahead by less than cosines are rounded to", async () => {
+    const nodes = nodesOf(...Array.from({ length: 60 }, (_, at) => `text${at}`));
+    const keys = nodes.map(({ key }) => key).sort((left, right) => (left.pathKey < right.pathKey ? -1 : 1));
+    const last = keys.at(-1)!;
+    // Both round to 0.500001, but 0.4 of the one rounds to 0.2 and 0.4 of the other to 0.200001.
+    const cosineOf = (id: string): number => (id === last.id ? 0.50000145 : 0.50000055);
+    const sources = new ListedSources(nodes);
+    const vectors: typeof sources.vectors = {
+      ...sources.vectors,
+      scores: async (_field, _vector, states) => Float64Array.from(states, ({ id }) => cosineOf(id)),
+      topK: async (_field, _vector, _filter, { limit }) => ({
+        rows: keys.slice(0, limit).map((key) => ({ key, value: 0.500001 })),
+        approximate: false,
+      }),
+    };
+    const scorer = new HybridScorer({ ...pick(sources), vectors, a: 0.4 }, run);
+    const { rows } = await scorer.topK({ field: "", text: "unheard of", filter: everything, limit: 1, exact: true });
+    expect(rows).toEqual([{ key: last, value: 0.200001 }]);
+  });
+});
+
 describe("entailment", () => {
   const nodes = nodesOf("poster session", "museum", "not a poster", "nothing", "", "museum");
   const candidates = nodes.map(({ key }) => key);

@@ -9,15 +9,22 @@ import { SimilarityScorer } from "./similarity.js";
 
 const run = { now: (): number => 0 };
 
-// Few words make many equal texts, and so the ties that a cut must get right.
-const text = fc
-  .array(fc.constantFrom("poster", "talk", "hotel", "beach", "the", "soup", "workshop"), { maxLength: 4 })
-  .map((words) => words.join(" "));
+// Few words make many equal texts, and so the ties that a cut must get right; more make many different values.
+const FEW = ["poster", "talk", "hotel", "beach", "the", "soup", "workshop"];
+const MANY = [...FEW, ...Array.from({ length: 40 }, (_, index) => `word${index}`)];
+const textOf = (words: readonly string[]): fc.Arbitrary<string> =>
+  fc.array(fc.constantFrom(...words), { maxLength: 6, size: "max" }).map((chosen) => chosen.join(" "));
 
-const memory = fc.array(fc.record({ text, name: fc.option(text), type: fc.constantFrom("Day", "POI") }), {
-  minLength: 1,
-  maxLength: 60,
-});
+/** A memory, large against the neighbours that a search asks for, or small; and a condition in its words. */
+const subject = fc.constantFrom(FEW, MANY).chain((words) =>
+  fc.record({
+    text: textOf(words),
+    memory: fc.array(
+      fc.record({ text: textOf(words), name: fc.option(textOf(words)), type: fc.constantFrom("Day", "POI", "POI") }),
+      { minLength: 1, maxLength: 150, size: "max" },
+    ),
+  }),
+);
 
 const nodesOf = (memory: readonly { text: string; name: string | null; type: string }[]): readonly ListedNode[] =>
   memory.map((node, index) => ({
@@ -48,10 +55,9 @@ async function exhaustive(scorer: Scorer, sources: ListedSources, request: Param
 const share = fc.oneof(fc.constantFrom(0, 0.4, 0.5, 1), fc.double({ min: 0.000001, max: 0.999999, noNaN: true }));
 
 const request = fc.record({
-  field: fc.constantFrom("", "name", "absent"),
-  text,
+  field: fc.constantFrom("", "", "name", "absent"),
   type: fc.option(fc.constantFrom("Day", "POI")),
-  limit: fc.integer({ min: 1, max: 70 }),
+  limit: fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 1, max: 8 }) }, fc.integer({ min: 1, max: 160 })),
 });
 
 test.each([
@@ -60,20 +66,26 @@ test.each([
   ["hybrid", (sources: ListedSources, a: number) => new HybridScorer({ ...parts(sources), a }, run)],
 ])("the top k of %s equal those of scoring every node, ties and missing vectors included", async (_, scorerOf) => {
   await fc.assert(
-    fc.asyncProperty(memory, request, share, fc.integer({ min: 1, max: 4 }), async (described, asked, a, every) => {
-      const nodes = nodesOf(described);
-      const embedded = ({ key }: ListedNode): boolean => Number(key.id.slice(4)) % every === 0;
-      const [searched, listed] = [new ListedSources(nodes, { embedded }), new ListedSources(nodes, { embedded })];
-      const filter: NodeFilter = {
-        ...(asked.type !== null && { type: asked.type }),
-        scope: { kind: "descendants", of: [""] },
-      };
-      const full = { field: asked.field, text: asked.text, limit: asked.limit, exact: true, filter };
-      const { rows } = await scorerOf(searched, a).topK(full);
-      expect(rows.map(({ key, value }) => ({ id: key.id, value }))).toEqual(
-        await exhaustive(scorerOf(listed, a), listed, full),
-      );
-    }),
+    fc.asyncProperty(
+      subject,
+      request,
+      share,
+      fc.integer({ min: 1, max: 4 }),
+      async ({ memory, text }, asked, a, every) => {
+        const nodes = nodesOf(memory);
+        const embedded = ({ key }: ListedNode): boolean => Number(key.id.slice(4)) % every === 0;
+        const [searched, listed] = [new ListedSources(nodes, { embedded }), new ListedSources(nodes, { embedded })];
+        const filter: NodeFilter = {
+          ...(asked.type !== null && { type: asked.type }),
+          scope: { kind: "descendants", of: [""] },
+        };
+        const full = { field: asked.field, text, limit: asked.limit, exact: true, filter };
+        const { rows } = await scorerOf(searched, a).topK(full);
+        expect(rows.map(({ key, value }) => ({ id: key.id, value }))).toEqual(
+          await exhaustive(scorerOf(listed, a), listed, full),
+        );
+      },
+    ),
     { numRuns: 400 },
   );
 });
