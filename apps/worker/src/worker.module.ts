@@ -1,4 +1,6 @@
-import { Module, type DynamicModule } from "@nestjs/common";
+import "reflect-metadata";
+import { Module, type DynamicModule, type INestApplicationContext, type NestApplicationOptions } from "@nestjs/common";
+import { NestFactory } from "@nestjs/core";
 import type { JobKind } from "#jobs";
 import { InsertProcessor } from "./processors/insert.processor.js";
 import { MaintainProcessor } from "./processors/maintain.processor.js";
@@ -8,7 +10,7 @@ import { ScoreProcessor } from "./processors/score.processor.js";
 import { WORKER_RUNTIME, type WorkerRuntime } from "./worker-runtime.js";
 
 /** Injection token of the processors of the worker's roles. */
-export const PROCESSORS = Symbol("Processors");
+const PROCESSORS = Symbol("Processors");
 
 /** One processor file per queue. */
 const PROCESSOR_OF = {
@@ -20,7 +22,7 @@ const PROCESSOR_OF = {
 
 /** The processors of some roles over one runtime. */
 @Module({})
-export class WorkerModule {
+class WorkerModule {
   static register(runtime: WorkerRuntime, roles: readonly JobKind[]): DynamicModule {
     const processors = roles.map((role) => PROCESSOR_OF[role]);
     return {
@@ -32,4 +34,22 @@ export class WorkerModule {
       ],
     };
   }
+}
+
+/** Logs are ours; a start that fails throws instead of ending the process. */
+const NEST_OPTIONS: Pick<NestApplicationOptions, "logger" | "abortOnError"> = { logger: false, abortOnError: false };
+
+/** The application of a worker, and the processors in it. */
+export interface WorkerApplication {
+  readonly application: INestApplicationContext;
+  readonly processors: readonly Processor[];
+}
+
+/** The processors of some roles over a runtime, as a Nest application without a server. */
+export async function createWorkerApplication(
+  runtime: WorkerRuntime,
+  roles: readonly JobKind[],
+): Promise<WorkerApplication> {
+  const application = await NestFactory.createApplicationContext(WorkerModule.register(runtime, roles), NEST_OPTIONS);
+  return { application, processors: application.get<readonly Processor[]>(PROCESSORS) };
 }

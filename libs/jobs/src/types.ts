@@ -95,7 +95,7 @@ export interface JobContext {
   /** Aborted on cancellation and when a stop runs out of time. */
   readonly signal: AbortSignal;
   /** Coalesced; cheap to call often. */
-  progress(done: number, total: number): void;
+  readonly progress: (done: number, total: number) => void;
 }
 
 /** A job's effect. Throws EspalierError: retryable ones are tried again, others fail the job. The result is JSON. */

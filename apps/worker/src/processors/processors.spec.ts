@@ -1,9 +1,7 @@
 import { expect, test } from "@jest/globals";
-import "reflect-metadata";
-import { NestFactory } from "@nestjs/core";
 import { EspalierError } from "#core";
 import { checkHandlers, JOB_KINDS, JOB_NAMES, type JobContext, type JobKind, type SubmitRequest } from "#jobs";
-import { PROCESSORS, WorkerModule } from "../worker.module.js";
+import { createWorkerApplication } from "../worker.module.js";
 import type { WorkerRuntime } from "../worker-runtime.js";
 import { InsertProcessor } from "./insert.processor.js";
 import type { Processor } from "./processor.js";
@@ -28,10 +26,7 @@ const codeOf = async (run: Promise<unknown>): Promise<string> =>
   );
 
 async function processorsOf(roles: readonly JobKind[]): Promise<readonly Processor[]> {
-  const application = await NestFactory.createApplicationContext(WorkerModule.register(runtimeOf({}), roles), {
-    logger: false,
-  });
-  const processors = application.get<readonly Processor[]>(PROCESSORS);
+  const { application, processors } = await createWorkerApplication(runtimeOf({}), roles);
   await application.close();
   return processors;
 }
