@@ -40,6 +40,10 @@ export const LIMITS = {
   defaultReadWaitSeconds: 30,
   /** Evidence rows of one result row. */
   evidenceRows: 100,
+  /** Nodes of one set, or evidence of one node, that a trace shows; it always has the counts. */
+  traceNodes: 200,
+  /** Nodes of the first wave that a costly scorer is asked about; waves double, so that later ones are few. */
+  pruningWave: 256,
   /** Nodes of one returned subtree. */
   subtreeNodes: 10_000,
   /** Characters of one position key before its siblings are re-keyed. */

@@ -1,1 +1,2 @@
-export {};
+export { openStores, type OpenStoresOptions } from "./sqlite/open-stores.js";
+export type { Stores } from "./stores.js";

@@ -1,0 +1,271 @@
+/**
+ * A change set in one transaction:
+ *
+ * 1. The inbox: a step that was committed before answers its first result and changes nothing.
+ * 2. The head must be the revision that the change was computed against, and its terms must cover every indexed field.
+ * 3. States end: they leave the head, and the counters of schema, vectors and terms.
+ * 4. States begin, with their vectors and postings.
+ * 5. Counters of parents, schema and memory; the revision with the range of its state rows; the inbox row.
+ *
+ * Nothing is visible before the transaction ends, and nothing of it is left if the process dies in it.
+ */
+import { EspalierError, type MemoryScope, RETENTION_SECONDS } from "#core";
+import type { ChangeSet, CommitResult, NewState } from "#memory";
+import type { Connection } from "./connection.js";
+import { findHead, type MemoryHead } from "./memories.js";
+import { ROOT_TYPE, SchemaDelta } from "./schema-delta.js";
+import { NEVER, type StateTuple, STATE_WIDTH, stateColumns, stateOf } from "./states.js";
+import { indexedFields, TermWriter } from "./term-sets.js";
+import { countEndedVectors, VectorWriter } from "./vector-sets.js";
+
+/** States written before other work of the process has its turn: some milliseconds. */
+const STATES_PER_TURN = 200;
+
+/** A state that ends, with what its node carries over to a state that follows it. */
+interface Ended extends NewState {
+  readonly row: number;
+  readonly children: number;
+}
+
+interface InboxRow {
+  readonly revision: number;
+  readonly result: string;
+}
+
+/** The answer of a step that was committed before. */
+export function findInInbox(
+  connection: Connection,
+  memory: number,
+  job: string,
+  step: string,
+): CommitResult | undefined {
+  const row = connection.get<InboxRow>("SELECT revision, result FROM inbox WHERE memory = ? AND job = ? AND step = ?", [
+    memory,
+    job,
+    step,
+  ]);
+  return row && { revision: row.revision, repeated: true, result: JSON.parse(row.result) as unknown };
+}
+
+/** @throws EspalierError `memory_not_found`, `revision_conflict`, `node_not_found`, `model_dimension` */
+export function* commitChange(
+  connection: Connection,
+  scope: MemoryScope,
+  change: ChangeSet,
+): Generator<void, CommitResult, void> {
+  const memory = findHead(connection, scope);
+  const before = findInInbox(connection, memory.row, change.inbox.job, change.inbox.step);
+  if (before !== undefined) return before;
+  checkBase(connection, memory, change);
+  const commit = new Commit(connection, memory, change);
+  commit.endStates();
+  yield* commit.beginStates();
+  return commit.finish();
+}
+
+function checkBase(connection: Connection, memory: MemoryHead, change: ChangeSet): void {
+  if (change.baseRevision !== memory.revision) {
+    throw new EspalierError(
+      "revision_conflict",
+      `The change was made on revision ${change.baseRevision}, the memory is at ${memory.revision}.`,
+      { details: { baseRevision: change.baseRevision, revision: memory.revision } },
+    );
+  }
+  if (change.termFields === undefined) return;
+  const covered = new Set(change.termFields);
+  const field = indexedFields(connection, memory.row).find((one) => !covered.has(one));
+  if (field !== undefined) {
+    throw new EspalierError("revision_conflict", `The field ${field} was indexed after the change was made.`, {
+      details: { field },
+    });
+  }
+}
+
+class Commit {
+  readonly #schema = new SchemaDelta();
+  readonly #vectors: VectorWriter;
+  readonly #terms: TermWriter;
+  readonly #revision: number;
+  readonly #ended = new Map<string, Ended>();
+  /** Change of the number of children per parent. */
+  readonly #children = new Map<string | null, number>();
+  readonly #types = new Map<string, string>();
+  #nodes = 0;
+  #tokens = 0;
+  #texts = 0;
+  #firstState = 1;
+  #lastState = 0;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly memory: MemoryHead,
+    private readonly change: ChangeSet,
+  ) {
+    this.#revision = memory.revision + 1;
+    this.#vectors = new VectorWriter(connection, memory.row);
+    this.#terms = new TermWriter(connection, memory.row);
+  }
+
+  endStates(): void {
+    const { ends } = this.change;
+    if (ends.length === 0) return;
+    this.#readEnding();
+    const states = [...this.#ended.values()];
+    this.#learnTypes(states.map(({ parentId }) => parentId));
+    for (const state of states) this.#count(state, -1);
+    const rows = states.map(({ row }) => row);
+    this.connection.run("UPDATE states SET head = 0, died = ? WHERE row IN (SELECT value FROM json_each(?))", [
+      this.#revision,
+      JSON.stringify(rows),
+    ]);
+    countEndedVectors(this.connection, this.memory.row, rows);
+    this.#terms.end(rows);
+  }
+
+  *beginStates(): Generator<void, void, void> {
+    const { states } = this.change;
+    for (const { id, type } of states) this.#types.set(id, type);
+    this.#learnTypes(states.map(({ parentId }) => parentId));
+    for (const state of states) this.#count(state, 1);
+    this.#retype();
+    const rows = new Map<string, number>();
+    for (const [index, state] of states.entries()) {
+      if (index % STATES_PER_TURN === STATES_PER_TURN - 1) yield;
+      rows.set(state.id, this.#insert(state));
+    }
+    yield* this.#writeVectors(rows);
+    yield* this.#writeTerms(rows);
+  }
+
+  finish(): CommitResult {
+    const { connection, memory, change } = this;
+    const revision = this.#revision;
+    this.#countChildren();
+    const changed = this.#schema.apply(connection, memory.row);
+    connection.run(
+      `UPDATE memories SET revision = ?, nodes = nodes + ?, tokens = tokens + ?, texts = texts + ?, children = children + ?,
+         schema_version = schema_version + ?, updated_at = ? WHERE row = ?`,
+      [
+        ...[revision, this.#nodes, this.#tokens, this.#texts, this.#children.get(null) ?? 0, changed ? 1 : 0],
+        ...[change.time, memory.row],
+      ],
+    );
+    connection.run("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?)", [
+      ...[memory.row, revision, change.author, change.message, change.time],
+      ...[this.#firstState, this.#lastState],
+    ]);
+    const result = JSON.stringify(change.result ?? null);
+    connection.run("DELETE FROM inbox WHERE memory = ? AND time < ?", [
+      memory.row,
+      change.time - RETENTION_SECONDS.inbox * 1_000,
+    ]);
+    connection.run("INSERT INTO inbox VALUES (?, ?, ?, ?, ?, ?)", [
+      ...[memory.row, change.inbox.job, change.inbox.step, revision, result, change.time],
+    ]);
+    return { revision, repeated: false, result: JSON.parse(result) as unknown };
+  }
+
+  #readEnding(): void {
+    const { ends } = this.change;
+    const rows = this.connection.tuples<readonly [...StateTuple, number, number]>(
+      `SELECT ${stateColumns("s")}, s.row, s.children FROM json_each(?) e
+       CROSS JOIN states s INDEXED BY states_by_id ON s.memory = ? AND s.id = e.value AND s.head = 1`,
+      [JSON.stringify(ends), this.memory.row],
+    );
+    for (const row of rows) {
+      const state = stateOf(row.slice(0, STATE_WIDTH) as unknown as StateTuple);
+      this.#ended.set(state.id, { ...state, row: row[STATE_WIDTH], children: row[STATE_WIDTH + 1] as number });
+    }
+    const missing = ends.find((id) => !this.#ended.has(id));
+    if (missing !== undefined) {
+      throw new EspalierError("node_not_found", `The change ends ${missing}, which is not live.`, {
+        details: { node: missing },
+      });
+    }
+  }
+
+  /** The types of parents that the change itself does not bring. */
+  #learnTypes(parents: readonly (string | null)[]): void {
+    const unknown = new Set(parents.filter((id) => id !== null && !this.#types.has(id)));
+    if (unknown.size === 0) return;
+    const rows = this.connection.all<{ readonly id: string; readonly type: string }>(
+      `SELECT s.id, s.type FROM json_each(?) p
+       CROSS JOIN states s INDEXED BY states_by_id ON s.memory = ? AND s.id = p.value AND s.head = 1`,
+      [JSON.stringify([...unknown]), this.memory.row],
+    );
+    for (const { id, type } of rows) this.#types.set(id, type);
+    for (const { id, type } of this.#ended.values()) if (!this.#types.has(id)) this.#types.set(id, type);
+  }
+
+  #count(state: NewState, sign: 1 | -1): void {
+    this.#nodes += sign;
+    this.#tokens += sign * state.tokens;
+    if (state.text !== "") this.#texts += sign;
+    this.#children.set(state.parentId, (this.#children.get(state.parentId) ?? 0) + sign);
+    this.#schema.count(state, sign);
+    const parentType = state.parentId === null ? ROOT_TYPE : this.#types.get(state.parentId);
+    if (parentType !== undefined) this.#schema.relate(parentType, state.type, sign);
+  }
+
+  /** A node that takes another type changes the relations of the children that stay. */
+  #retype(): void {
+    for (const { id, type } of this.change.states) {
+      const ended = this.#ended.get(id);
+      if (ended === undefined || ended.type === type) continue;
+      const staying = this.connection.all<{ readonly type: string; readonly count: number }>(
+        `SELECT type, count(*) AS count FROM states INDEXED BY states_by_depth_and_type
+         WHERE memory = ? AND depth = ? AND parent = ? AND head = 1 GROUP BY type`,
+        [this.memory.row, ended.depth + 1, id],
+      );
+      for (const child of staying) {
+        this.#schema.relate(ended.type, child.type, -child.count);
+        this.#schema.relate(type, child.type, child.count);
+      }
+    }
+  }
+
+  #insert(state: NewState): number {
+    const carried = this.#ended.get(state.id)?.children ?? 0;
+    const { row } = this.connection.run(
+      `INSERT INTO states (memory, id, type, parent, path, depth, born, died, head, children, tokens, attributes, metadata, text)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ${NEVER}, 1, ?, ?, ?, ?, ?)`,
+      [
+        ...[this.memory.row, state.id, state.type, state.parentId, state.pathKey, state.depth, this.#revision],
+        ...[carried, state.tokens, JSON.stringify(state.attributes), JSON.stringify(state.metadata), state.text],
+      ],
+    );
+    if (this.#lastState === 0) this.#firstState = row;
+    this.#lastState = row;
+    return row;
+  }
+
+  *#writeVectors(rows: ReadonlyMap<string, number>): Generator<void, void, void> {
+    for (const [index, point] of this.change.vectors.entries()) {
+      if (index % STATES_PER_TURN === STATES_PER_TURN - 1) yield;
+      const row = rows.get(point.id);
+      if (row !== undefined) this.#vectors.put(point, { row, head: true });
+    }
+    this.#vectors.finish();
+  }
+
+  *#writeTerms(rows: ReadonlyMap<string, number>): Generator<void, void, void> {
+    if (this.change.terms.length > 0) {
+      for (const field of indexedFields(this.connection, this.memory.row)) this.#terms.open(field);
+    }
+    for (const [index, { id, field, weights }] of this.change.terms.entries()) {
+      if (index % STATES_PER_TURN === STATES_PER_TURN - 1) yield;
+      const row = rows.get(id);
+      if (row !== undefined) this.#terms.add(field, row, weights);
+    }
+    this.#terms.finish();
+  }
+
+  #countChildren(): void {
+    for (const [parent, count] of this.#children) {
+      if (parent === null || count === 0) continue;
+      this.connection.run("UPDATE states SET children = children + ? WHERE memory = ? AND id = ? AND head = 1", [
+        ...[count, this.memory.row, parent],
+      ]);
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { LRUCache } from "lru-cache";
+import { LIMITS } from "#core";
+
+/** Values of named or positional parameters. */
+export type Parameters = Readonly<Record<string, SQLInputValue>> | readonly SQLInputValue[];
+
+/** A connection whose statements are prepared once. Statements never contain values, so that their number stays small. */
+export class Connection {
+  readonly #statements = new LRUCache<string, StatementSync>({ max: LIMITS.preparedStatements });
+
+  constructor(readonly database: DatabaseSync) {}
+
+  /** All rows, as objects. The caller names the shape that the statement has. */
+  all<Row>(sql: string, parameters: Parameters = []): readonly Row[] {
+    const statement = this.#prepare(sql, false);
+    const rows = isPositional(parameters) ? statement.all(...parameters) : statement.all(parameters);
+    return rows as unknown as readonly Row[];
+  }
+
+  /** All rows, as arrays in the columns' order: cheaper than objects for thousands of rows. */
+  tuples<Row extends readonly unknown[]>(sql: string, parameters: Parameters = []): readonly Row[] {
+    const statement = this.#prepare(sql, true);
+    const rows = isPositional(parameters) ? statement.all(...parameters) : statement.all(parameters);
+    return rows as unknown as readonly Row[];
+  }
+
+  /** Rows one by one, as arrays: for reads that stop early or are too large to hold. No write may come between. */
+  *iterate<Row extends readonly unknown[]>(sql: string, parameters: Parameters = []): Generator<Row, void> {
+    const statement = this.#prepare(sql, true);
+    const rows = isPositional(parameters) ? statement.iterate(...parameters) : statement.iterate(parameters);
+    for (const row of rows) yield row as unknown as Row;
+  }
+
+  get<Row>(sql: string, parameters: Parameters = []): Row | undefined {
+    const statement = this.#prepare(sql, false);
+    const row = isPositional(parameters) ? statement.get(...parameters) : statement.get(parameters);
+    return row as unknown as Row | undefined;
+  }
+
+  /** Answers the number of changed rows and the last row id. */
+  run(sql: string, parameters: Parameters = []): { readonly changes: number; readonly row: number } {
+    const statement = this.#prepare(sql, false);
+    const done = isPositional(parameters) ? statement.run(...parameters) : statement.run(parameters);
+    return { changes: Number(done.changes), row: Number(done.lastInsertRowid) };
+  }
+
+  /** A statement without parameters and rows. */
+  execute(sql: string): void {
+    this.database.exec(sql);
+  }
+
+  #prepare(sql: string, arrays: boolean): StatementSync {
+    const key = arrays ? `[]${sql}` : sql;
+    const known = this.#statements.get(key);
+    if (known !== undefined) return known;
+    const statement = this.database.prepare(sql);
+    statement.setReturnArrays(arrays);
+    this.#statements.set(key, statement);
+    return statement;
+  }
+}
+
+function isPositional(parameters: Parameters): parameters is readonly SQLInputValue[] {
+  return Array.isArray(parameters);
+}

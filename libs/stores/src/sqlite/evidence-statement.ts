@@ -1,0 +1,150 @@
+/**
+ * The evidence of all contexts and paths as one statement: a chain of joined index ranges per path, as in a structural run,
+ * but every row belongs to a context, positions count within it, and the rows of the kept steps are carried along.
+ */
+import type { EvidencePath, EvidenceRequest, StructuralStep } from "#query";
+import type { Statement } from "./run-statement.js";
+import { cutCondition } from "./select-position.js";
+import { comparisonCondition, depthAfter, Parameters, stepTable } from "./select-step.js";
+import { keyColumns, KEY_WIDTH, type Liveness, liveParameters, valueColumns } from "./states.js";
+
+export interface EvidenceStatement extends Statement {
+  /** Columns of one node of a chain; the first two columns of a row are the context and the path. */
+  readonly nodeWidth: number;
+}
+
+export function evidenceStatement(request: EvidenceRequest, memory: number, liveness: Liveness): EvidenceStatement {
+  const parameters = new Parameters({ memory, ...liveParameters(liveness) });
+  const rows = request.contexts.map(({ pathKey }, index) => [index, pathKey, pathKey.split(".").length]);
+  const tables = [
+    `contexts AS MATERIALIZED (SELECT value ->> 0 AS context, value ->> 1 AS path, value ->> 2 AS depth
+FROM json_each(${parameters.bind(JSON.stringify(rows))}))`,
+  ];
+  const width = Math.max(...request.paths.map(({ keep }) => keptSteps(keep).length));
+  const selects = request.paths.map((path, index) =>
+    new PathBuilder(tables, parameters, liveness).build(path, { index, width, values: request.values }),
+  );
+  const sql = `WITH ${tables.join(",\n")}\n${selects.join("\nUNION ALL\n")}`;
+  return { sql, parameters: parameters.values, nodeWidth: KEY_WIDTH + (request.values ? 2 : 0) };
+}
+
+/** The steps whose nodes a chain has: the last always is. */
+function keptSteps(keep: readonly boolean[]): readonly number[] {
+  return keep.flatMap((kept, index) => (kept || index === keep.length - 1 ? [index] : []));
+}
+
+/** The node of a kept step: an alias of `states` in the open chain, or a column with its row. */
+type Kept = { readonly kind: "states"; readonly alias: string } | { readonly kind: "row"; readonly column: string };
+
+class PathBuilder {
+  #from: string[] = ["contexts"];
+  #where: string[] = [];
+  #current = "contexts";
+  /** Whether `current` is `states` itself. */
+  #isStates = false;
+  #context = "contexts.context";
+  #depth: number | undefined = undefined;
+  #kept: Kept[] = [];
+  /** No node lies inside another of its context. */
+  #disjoint = true;
+  /** A chain can come more than once: through different nodes of a step that is not kept. */
+  #repeats = false;
+  #lastKept = true;
+  #aliases = 0;
+
+  constructor(
+    private readonly tables: string[],
+    private readonly parameters: Parameters,
+    private readonly liveness: Liveness,
+  ) {}
+
+  build(path: EvidencePath, of: { readonly index: number; readonly width: number; readonly values: boolean }): string {
+    const kept = new Set(keptSteps(path.keep));
+    for (const [index, step] of path.steps.entries()) this.#step(step, kept.has(index));
+    const aliases = this.#kept.map((node) => this.#statesOf(node));
+    const columns = (alias: string): string => keyColumns(alias) + (of.values ? `, ${valueColumns(alias)}` : "");
+    const empty = Array.from({ length: KEY_WIDTH + (of.values ? 2 : 0) }, () => "NULL").join(", ");
+    const nodes = Array.from({ length: of.width }, (_, index) => {
+      const alias = aliases[index];
+      return alias === undefined ? empty : columns(alias);
+    });
+    const distinct = this.#repeats ? "DISTINCT " : "";
+    return `SELECT ${distinct}${[this.#context, String(of.index), ...nodes].join(", ")}${this.#body()}`;
+  }
+
+  #step(step: StructuralStep, keep: boolean): void {
+    const alias = this.#alias();
+    const depth = this.#depth === undefined ? `${this.#current}.depth` : String(this.#depth);
+    const context = { kind: "table", alias: this.#current, depth } as const;
+    const { table, conditions } = stepTable(step, context, alias, {
+      liveness: this.liveness,
+      parameters: this.parameters,
+    });
+    this.#from.push(table);
+    this.#where.push(...conditions);
+    this.#repeats ||= step.axis === "descendant" && !this.#disjoint && !this.#lastKept;
+    this.#disjoint &&= step.axis === "child";
+    this.#lastKept = keep;
+    this.#depth = depthAfter(step, context);
+    this.#current = alias;
+    this.#isStates = true;
+    if (step.position !== undefined) this.#cut(step.position);
+    if (step.comparisons.length > 0) this.#compare(step.comparisons);
+    if (keep) this.#kept.push(this.#currentNode());
+  }
+
+  #compare(comparisons: StructuralStep["comparisons"]): void {
+    if (!this.#isStates) {
+      this.#current = this.#statesOf(this.#currentNode());
+      this.#isStates = true;
+    }
+    this.#where.push(
+      ...comparisons.map((comparison) => comparisonCondition(comparison, this.#current, this.parameters)),
+    );
+  }
+
+  /** Closes the chain. Its rows are numbered by node: one that several chains reach counts once. */
+  #cut(position: NonNullable<StructuralStep["position"]>): void {
+    const current = this.#current;
+    const depth = this.#depth === undefined ? `${current}.depth` : String(this.#depth);
+    const kept = this.#kept.map((node, index) => `, ${rowOf(node)} AS kept${index}`).join("");
+    const columns = `${this.#context} AS context, ${current}.row AS row, ${current}.path AS path, ${depth} AS depth${kept}`;
+    const numbered = `SELECT ${columns}, dense_rank() OVER (PARTITION BY ${this.#context} ORDER BY ${current}.path) AS number`;
+    const sized = `SELECT *, max(number) OVER (PARTITION BY context) AS size FROM (${numbered}${this.#body()})`;
+    const name = `set${this.tables.length}`;
+    this.tables.push(`${name} AS (SELECT * FROM (${sized}) WHERE ${cutCondition(position, this.parameters)})`);
+    this.#from = [name];
+    this.#where = [];
+    this.#current = name;
+    this.#isStates = false;
+    this.#context = `${name}.context`;
+    this.#kept = this.#kept.map((_, index) => ({ kind: "row", column: `${name}.kept${index}` }));
+  }
+
+  #currentNode(): Kept {
+    return this.#isStates ? { kind: "states", alias: this.#current } : { kind: "row", column: `${this.#current}.row` };
+  }
+
+  /** The alias of `states` for a node, joined by its row if it is not there. */
+  #statesOf(node: Kept): string {
+    if (node.kind === "states") return node.alias;
+    const joined = this.#alias();
+    this.#from.push(`states ${joined}`);
+    this.#where.push(`${joined}.row = ${node.column}`);
+    return joined;
+  }
+
+  #body(): string {
+    const where = this.#where.length === 0 ? "" : `\nWHERE ${this.#where.join(" AND ")}`;
+    return `\nFROM ${this.#from.join("\nCROSS JOIN ")}${where}`;
+  }
+
+  #alias(): string {
+    this.#aliases += 1;
+    return `n${this.#aliases}`;
+  }
+}
+
+function rowOf(node: Kept): string {
+  return node.kind === "states" ? `${node.alias}.row` : node.column;
+}

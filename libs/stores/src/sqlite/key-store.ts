@@ -1,0 +1,71 @@
+import type { ApiKey, KeyScope, KeyStore } from "#memory";
+import type { Database } from "./database.js";
+
+interface KeyRow {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly scopes: string;
+  readonly memory_prefix: string | null;
+  readonly created_at: number;
+  readonly expires_at: number | null;
+}
+
+const COLUMNS = "id, tenant, name, scopes, memory_prefix, created_at, expires_at";
+
+/** API keys by the hash of their secret. */
+export class SqliteKeyStore implements KeyStore {
+  constructor(private readonly database: Database) {}
+
+  async add(key: ApiKey, hash: string): Promise<void> {
+    // eslint-disable-next-line require-yield -- one statement
+    await this.database.write(function* (connection) {
+      connection.run(`INSERT INTO api_keys (hash, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, [
+        ...[hash, key.id, key.tenant, key.name, JSON.stringify(key.scopes), key.memoryPrefix ?? null],
+        ...[key.createdAt, key.expiresAt ?? null],
+      ]);
+    });
+  }
+
+  byHash(hash: string): Promise<ApiKey | undefined> {
+    return this.database.read((connection) => {
+      const row = connection.get<KeyRow>(`SELECT ${COLUMNS} FROM api_keys WHERE hash = ?`, [hash]);
+      return row && keyOf(row);
+    });
+  }
+
+  list(tenant: string, page: { readonly limit: number; readonly after?: string }): Promise<readonly ApiKey[]> {
+    return this.database.read((connection) =>
+      connection
+        .all<KeyRow>(`SELECT ${COLUMNS} FROM api_keys WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?`, [
+          ...[tenant, page.after ?? "", page.limit],
+        ])
+        .map(keyOf),
+    );
+  }
+
+  remove(tenant: string, id: string): Promise<boolean> {
+    // eslint-disable-next-line require-yield -- one statement
+    return this.database.write(function* (connection) {
+      return connection.run("DELETE FROM api_keys WHERE tenant = ? AND id = ?", [tenant, id]).changes > 0;
+    });
+  }
+
+  count(): Promise<number> {
+    return this.database.read(
+      (connection) => connection.get<{ readonly count: number }>("SELECT count(*) AS count FROM api_keys")?.count ?? 0,
+    );
+  }
+}
+
+function keyOf(row: KeyRow): ApiKey {
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    name: row.name,
+    scopes: JSON.parse(row.scopes) as readonly KeyScope[],
+    ...(row.memory_prefix !== null && { memoryPrefix: row.memory_prefix }),
+    createdAt: row.created_at,
+    ...(row.expires_at !== null && { expiresAt: row.expires_at }),
+  };
+}

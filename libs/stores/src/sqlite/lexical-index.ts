@@ -1,0 +1,167 @@
+import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, roundRelevance } from "#core";
+import type { FieldTerms, LexicalIndex } from "#memory";
+import type { LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
+import { BestFirst } from "../best-first.js";
+import type { Connection } from "./connection.js";
+import type { Database } from "./database.js";
+import { filterCondition } from "./filter-conditions.js";
+import { findHead, livenessAt, type MemoryHead } from "./memories.js";
+import type { Liveness } from "./states.js";
+import { findTermSet, indexedFields, type TermSet, TermWriter } from "./term-sets.js";
+import { refsOf, withKeys } from "./vector-store.js";
+
+interface OpenTerms {
+  readonly connection: Connection;
+  readonly memory: MemoryHead;
+  readonly liveness: Liveness;
+  readonly set: TermSet | undefined;
+}
+
+/** Documents written before other work of the process has its turn. */
+const DOCUMENTS_PER_TURN = 200;
+
+/** Postings in SQLite: (term, state) -> weight, and frequencies as counters of the write's transaction. */
+export class SqliteLexicalIndex implements LexicalIndex {
+  constructor(private readonly database: Database) {}
+
+  indexed(scope: MemoryScope, field: string): Promise<boolean> {
+    return this.database.read((connection) => {
+      const { row } = findHead(connection, scope);
+      return field === NODE_FIELD || findTermSet(connection, row, field) !== undefined;
+    });
+  }
+
+  index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void> {
+    return this.database.write((connection) => indexField(connection, scope, { field, terms, revision }));
+  }
+
+  fields(scope: MemoryScope): Promise<readonly string[]> {
+    return this.database.read((connection) => indexedFields(connection, findHead(connection, scope).row));
+  }
+
+  statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics> {
+    return this.database.read((connection) => {
+      const set = findTermSet(connection, findHead(connection, scope).row, field);
+      if (set === undefined) return { documents: 0, frequencies: new Map() };
+      const rows = connection.tuples<readonly [term: string, frequency: number]>(
+        `SELECT t.term, t.frequency FROM json_each(?) q CROSS JOIN terms t ON t.term_set = ? AND t.term = q.value
+         WHERE t.frequency > 0`,
+        [JSON.stringify(terms), set.id],
+      );
+      return { documents: set.documents, frequencies: new Map(rows) };
+    });
+  }
+
+  scores(
+    scope: MemoryScope,
+    read: { readonly revision: number; readonly field: string },
+    terms: QueryTermWeights,
+    states: readonly StateRef[],
+  ): Promise<Float64Array> {
+    return this.#open(scope, read, (open) => scoresByStatement(open, terms, states));
+  }
+
+  matches(
+    scope: MemoryScope,
+    read: { readonly revision: number; readonly field: string },
+    terms: QueryTermWeights,
+    filter: NodeFilter,
+    options: { readonly above: number; readonly limit?: number },
+  ): Promise<readonly ScoredKey[]> {
+    return this.#open(scope, read, (open) => matchesByStatement(open, terms, filter, options));
+  }
+
+  #open<T>(
+    scope: MemoryScope,
+    read: { readonly revision: number; readonly field: string },
+    work: (open: OpenTerms) => T,
+  ): Promise<T> {
+    return this.database.read((connection) => {
+      const memory = findHead(connection, scope);
+      const set = findTermSet(connection, memory.row, read.field);
+      return work({ connection, memory, liveness: livenessAt(memory, read.revision), set });
+    });
+  }
+}
+
+function* indexField(
+  connection: Connection,
+  scope: MemoryScope,
+  of: { readonly field: string; readonly terms: readonly FieldTerms[]; readonly revision: number },
+): Generator<void, void, void> {
+  const memory = findHead(connection, scope);
+  if (of.field === NODE_FIELD || findTermSet(connection, memory.row, of.field) !== undefined) return;
+  if (of.revision !== memory.revision) {
+    throw new EspalierError(
+      "revision_conflict",
+      `The terms are of revision ${of.revision}, the memory is at ${memory.revision}.`,
+      {
+        details: { baseRevision: of.revision, revision: memory.revision },
+      },
+    );
+  }
+  const rows = connection.tuples<readonly [index: number, row: number]>(
+    `SELECT i.key, s.row FROM json_each(?) i CROSS JOIN states s INDEXED BY states_by_id
+     ON s.memory = ? AND s.id = i.value ->> 0 AND s.born = i.value ->> 1 AND s.head = 1`,
+    [refsOf(of.terms), memory.row],
+  );
+  const writer = new TermWriter(connection, memory.row);
+  writer.open(of.field);
+  for (const [position, [index, row]] of rows.entries()) {
+    if (position % DOCUMENTS_PER_TURN === DOCUMENTS_PER_TURN - 1) yield;
+    const document = of.terms[index];
+    if (document !== undefined) writer.add(of.field, row, document.weights);
+  }
+  writer.finish();
+}
+
+/** Sums follow the order of the query's terms in every way of computing them, so that equal values are equal. */
+function scoresByStatement(
+  { connection, memory, set }: OpenTerms,
+  terms: QueryTermWeights,
+  states: readonly StateRef[],
+): Float64Array {
+  const values = new Float64Array(states.length);
+  if (set === undefined || states.length === 0) return values;
+  const rows = connection.tuples<readonly [index: number, factor: number, weight: number]>(
+    `SELECT i.key, q.value ->> 1, p.weight FROM json_each(:terms) q
+     CROSS JOIN terms t ON t.term_set = :set AND t.term = q.value ->> 0
+     CROSS JOIN json_each(:states) i
+     CROSS JOIN states s INDEXED BY states_by_id ON s.memory = :memory AND s.id = i.value ->> 0 AND s.born = i.value ->> 1
+     CROSS JOIN postings p ON p.term = t.id AND p.state = s.row`,
+    { memory: memory.row, set: set.id, terms: JSON.stringify([...terms]), states: refsOf(states) },
+  );
+  for (const [index, factor, weight] of rows) values[index] = (values[index] ?? 0) + factor * weight;
+  return values;
+}
+
+function matchesByStatement(
+  { connection, liveness, set }: OpenTerms,
+  terms: QueryTermWeights,
+  filter: NodeFilter,
+  { above, limit }: { readonly above: number; readonly limit?: number },
+): readonly ScoredKey[] {
+  if (set === undefined) return [];
+  const condition = filterCondition(filter, liveness);
+  const rows = connection.iterate<readonly [row: number, path: string, factor: number, weight: number]>(
+    `SELECT s.row, s.path, q.value ->> 1, p.weight FROM json_each(:terms) q
+     CROSS JOIN terms t ON t.term_set = :set AND t.term = q.value ->> 0
+     CROSS JOIN postings p ON p.term = t.id
+     CROSS JOIN states s ON s.row = p.state WHERE ${condition.sql}`,
+    { ...condition.parameters, set: set.id, terms: JSON.stringify([...terms]) },
+  );
+  const sums = new Map<number, { readonly path: string; sum: number }>();
+  for (const [row, path, factor, weight] of rows) {
+    const known = sums.get(row);
+    if (known === undefined) sums.set(row, { path, sum: factor * weight });
+    else known.sum += factor * weight;
+  }
+  const best = new BestFirst<{ readonly row: number; readonly path: string; readonly value: number }>(
+    limit ?? sums.size,
+  );
+  for (const [row, { path, sum }] of sums) {
+    const value = roundRelevance(sum);
+    if (value > above) best.offer({ row, path, value });
+  }
+  return withKeys(connection, best.ranked());
+}

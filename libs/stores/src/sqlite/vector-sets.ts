@@ -1,0 +1,102 @@
+import { EspalierError } from "#core";
+import type { Embedding } from "#scoring";
+import type { Connection } from "./connection.js";
+
+/** The vectors of one field of a memory under one model. */
+export interface VectorSet {
+  readonly id: number;
+  readonly dimension: number;
+  /** Vectors of head states. */
+  readonly live: number;
+}
+
+export function findVectorSet(
+  connection: Connection,
+  memory: number,
+  of: { readonly model: string; readonly field: string },
+): VectorSet | undefined {
+  return connection.get<VectorSet>(
+    "SELECT id, dimension, live FROM vector_sets WHERE memory = ? AND model = ? AND field = ?",
+    [memory, of.model, of.field],
+  );
+}
+
+/** Refuses a vector of another length than the set's. @throws EspalierError `model_dimension` */
+export function checkDimension(model: string, expected: number, received: number): void {
+  if (expected === received) return;
+  throw new EspalierError(
+    "model_dimension",
+    `The vectors of ${model} have ${expected} numbers here, this one ${received}.`,
+    {
+      details: { model, expected, received },
+    },
+  );
+}
+
+/** Writes vectors of one transaction: sets are looked up once, their counters are written by `finish`. */
+export class VectorWriter {
+  readonly #sets = new Map<string, { readonly set: VectorSet; added: number }>();
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly memory: number,
+  ) {}
+
+  /** Puts the vector of a state in the place of one that may be there. @throws EspalierError `model_dimension` */
+  put(
+    of: { readonly model: string; readonly field: string; readonly embedding: Embedding },
+    state: { readonly row: number; readonly head: boolean },
+  ): void {
+    const open = this.#open(of, of.embedding.vector.length);
+    checkDimension(of.model, open.set.dimension, of.embedding.vector.length);
+    const { id } = open.set;
+    const replaced = this.connection.run("DELETE FROM vectors WHERE vector_set = ? AND state = ?", [id, state.row]);
+    this.connection.run("INSERT INTO vectors (vector_set, state, windowed, vector) VALUES (?, ?, ?, ?)", [
+      id,
+      state.row,
+      of.embedding.windowed ? 1 : 0,
+      bytesOf(of.embedding.vector),
+    ]);
+    if (state.head && replaced.changes === 0) open.added += 1;
+  }
+
+  finish(): void {
+    for (const { set, added } of this.#sets.values()) {
+      this.connection.run("UPDATE vector_sets SET live = live + ? WHERE id = ?", [added, set.id]);
+    }
+  }
+
+  #open(
+    of: { readonly model: string; readonly field: string },
+    dimension: number,
+  ): { readonly set: VectorSet; added: number } {
+    const key = JSON.stringify([of.model, of.field]);
+    const known = this.#sets.get(key);
+    if (known !== undefined) return known;
+    this.connection.run(
+      `INSERT INTO vector_sets (memory, model, field, dimension, live) VALUES (?, ?, ?, ?, 0)
+       ON CONFLICT (memory, model, field) DO NOTHING`,
+      [this.memory, of.model, of.field, dimension],
+    );
+    const set = findVectorSet(this.connection, this.memory, of);
+    if (set === undefined) throw new EspalierError("internal", "A vector set that was just made is not there.");
+    const opened = { set, added: 0 };
+    this.#sets.set(key, opened);
+    return opened;
+  }
+}
+
+/** Lowers the counters of the sets that hold vectors of states that end. */
+export function countEndedVectors(connection: Connection, memory: number, states: readonly number[]): void {
+  connection.run(
+    `UPDATE vector_sets SET live = live -
+       (SELECT count(*) FROM json_each(?) s CROSS JOIN vectors v ON v.vector_set = vector_sets.id AND v.state = s.value)
+     WHERE memory = ?`,
+    [JSON.stringify(states), memory],
+  );
+}
+
+/** A vector as it is stored: 32-bit floats of this machine's byte order, which is sqlite-vec's. */
+export function bytesOf(vector: Float32Array): Uint8Array {
+  return new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+}

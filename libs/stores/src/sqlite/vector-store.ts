@@ -1,0 +1,230 @@
+import { fieldText, type MemoryScope, NODE_FIELD, type NodeFilter, roundRelevance } from "#core";
+import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
+import type { ScoredKey, StateRef } from "#scoring";
+import { BestFirst } from "../best-first.js";
+import { fingerprintOf } from "../point-fingerprint.js";
+import type { Connection } from "./connection.js";
+import type { Database } from "./database.js";
+import { filterSelect } from "./filter-conditions.js";
+import { findHead, livenessAt, type MemoryHead } from "./memories.js";
+import { keyColumns, keyOf, type KeyTuple, type Liveness, liveCondition, NEVER, valuesOf } from "./states.js";
+import { bytesOf, checkDimension, findVectorSet, type VectorSet, VectorWriter } from "./vector-sets.js";
+
+/** What a read works on: the memory at a revision, and the set of its vectors if there is one. */
+interface OpenSet {
+  readonly connection: Connection;
+  readonly memory: MemoryHead;
+  readonly liveness: Liveness;
+  readonly set: VectorSet | undefined;
+}
+
+/** Points written before other work of the process has its turn. */
+const POINTS_PER_TURN = 200;
+
+/** Vectors in SQLite, one row each, in the tables of the trees: one transaction writes both. */
+export class SqliteVectorStore implements VectorStore {
+  constructor(private readonly database: Database) {}
+
+  scores(
+    scope: MemoryScope,
+    read: VectorRead,
+    vector: Float32Array,
+    states: readonly StateRef[],
+  ): Promise<Float64Array> {
+    return this.#open(scope, read, vector, (open) => scoresByStatement(open, vector, states));
+  }
+
+  topK(
+    scope: MemoryScope,
+    read: VectorRead,
+    vector: Float32Array,
+    filter: NodeFilter,
+    { limit }: { readonly limit: number; readonly exact: boolean },
+  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
+    return this.#open(scope, read, vector, (open) => ({
+      rows: topKByStatement(open, vector, filter, limit),
+      approximate: false,
+    }));
+  }
+
+  missing(
+    scope: MemoryScope,
+    read: VectorRead,
+    of: { readonly filter: NodeFilter } | { readonly states: readonly StateRef[] },
+    limit: number,
+  ): Promise<readonly (StateRef & { readonly text: string })[]> {
+    return this.#open(scope, read, undefined, (open) => missingTexts(open, read.field, of, limit));
+  }
+
+  upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void> {
+    return this.database.write((connection) => upsertPoints(connection, scope, points));
+  }
+
+  delete(scope: MemoryScope, what: { readonly model?: string }): Promise<number> {
+    // eslint-disable-next-line require-yield -- two statements
+    return this.database.write(function* (connection) {
+      const { row } = findHead(connection, scope);
+      const sets = "memory = :memory AND (:model IS NULL OR model = :model)";
+      const parameters = { memory: row, model: what.model ?? null };
+      const { changes } = connection.run(
+        `DELETE FROM vectors WHERE vector_set IN (SELECT id FROM vector_sets WHERE ${sets})`,
+        parameters,
+      );
+      connection.run(`DELETE FROM vector_sets WHERE ${sets}`, parameters);
+      return changes;
+    });
+  }
+
+  fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint> {
+    return this.database.read((connection) => {
+      const { row } = findHead(connection, scope);
+      return fingerprintOf(
+        connection.all<{ readonly id: string; readonly born: number; readonly field: string }>(
+          `SELECT s.id, s.born, t.field FROM vector_sets t CROSS JOIN vectors v ON v.vector_set = t.id
+           CROSS JOIN states s ON s.row = v.state WHERE t.memory = ? AND t.model = ?`,
+          [row, model],
+        ),
+      );
+    });
+  }
+
+  #open<T>(
+    scope: MemoryScope,
+    read: VectorRead,
+    vector: Float32Array | undefined,
+    work: (open: OpenSet) => T,
+  ): Promise<T> {
+    return this.database.read((connection) => {
+      const memory = findHead(connection, scope);
+      const set = findVectorSet(connection, memory.row, read);
+      if (set !== undefined && vector !== undefined) checkDimension(read.model, set.dimension, vector.length);
+      return work({ connection, memory, liveness: livenessAt(memory, read.revision), set });
+    });
+  }
+}
+
+/** Cosines of named states, computed beside the rows by sqlite-vec. */
+function scoresByStatement(
+  { connection, memory, set }: OpenSet,
+  vector: Float32Array,
+  states: readonly StateRef[],
+): Float64Array {
+  const values = new Float64Array(states.length).fill(Number.NaN);
+  if (set === undefined || states.length === 0) return values;
+  const rows = connection.tuples<readonly [index: number, cosine: number]>(
+    `SELECT i.key, 1 - vec_distance_cosine(v.vector, :vector) FROM json_each(:states) i
+     CROSS JOIN states s INDEXED BY states_by_id ON s.memory = :memory AND s.id = i.value ->> 0 AND s.born = i.value ->> 1
+     CROSS JOIN vectors v INDEXED BY vectors_by_state ON v.vector_set = :set AND v.state = s.row`,
+    { memory: memory.row, set: set.id, vector: bytesOf(vector), states: refsOf(states) },
+  );
+  for (const [index, cosine] of rows) values[index] = cosine;
+  return values;
+}
+
+function topKByStatement(
+  { connection, memory, liveness, set }: OpenSet,
+  vector: Float32Array,
+  filter: NodeFilter,
+  limit: number,
+): readonly ScoredKey[] {
+  if (set === undefined) return [];
+  const candidates = filterSelect(filter, memory.row, liveness);
+  const best = new BestFirst<{ readonly row: number; readonly path: string; readonly value: number }>(limit);
+  const rows = connection.iterate<readonly [row: number, path: string, cosine: number]>(
+    `WITH candidates AS (${candidates.sql})
+     SELECT c.row, c.path, 1 - vec_distance_cosine(v.vector, :vector) FROM candidates c
+     CROSS JOIN vectors v INDEXED BY vectors_by_state ON v.vector_set = :set AND v.state = c.row`,
+    { ...candidates.parameters, set: set.id, vector: bytesOf(vector) },
+  );
+  for (const [row, path, cosine] of rows) {
+    const value = roundRelevance(cosine);
+    if (value > 0) best.offer({ row, path, value });
+  }
+  return withKeys(connection, best.ranked());
+}
+
+/** The keys of ranked states. */
+export function withKeys(
+  connection: Connection,
+  ranked: readonly { readonly row: number; readonly value: number }[],
+): readonly ScoredKey[] {
+  const keys = connection.tuples<KeyTuple>(
+    `SELECT ${keyColumns("s")} FROM json_each(?) r CROSS JOIN states s ON s.row = r.value ORDER BY r.key`,
+    [JSON.stringify(ranked.map(({ row }) => row))],
+  );
+  return keys.map((key, index) => ({ key: keyOf(key), value: ranked[index]?.value ?? 0 }));
+}
+
+function missingTexts(
+  open: OpenSet,
+  field: string,
+  of: { readonly filter: NodeFilter } | { readonly states: readonly StateRef[] },
+  limit: number,
+): readonly (StateRef & { readonly text: string })[] {
+  const { connection, memory, liveness, set } = open;
+  if ("filter" in of && isComplete(open, field)) return [];
+  const candidates =
+    "filter" in of
+      ? filterSelect(of.filter, memory.row, liveness)
+      : {
+          sql: `SELECT s.row AS row FROM json_each(:states) i CROSS JOIN states s INDEXED BY states_by_id
+                ON s.memory = :memory AND s.id = i.value ->> 0 AND s.born = i.value ->> 1 AND ${liveCondition("s", { ...liveness, head: false })}`,
+          parameters: { memory: memory.row, states: refsOf(of.states), revision: liveness.revision },
+        };
+  const named = field === NODE_FIELD ? "s.text <> ''" : "json_type(s.attributes, :name) IS NOT NULL";
+  const rows = connection.iterate<readonly [id: string, born: number, text: string, attributes: string]>(
+    `WITH candidates AS (${candidates.sql})
+     SELECT s.id, s.born, s.text, s.attributes FROM candidates c CROSS JOIN states s ON s.row = c.row
+     WHERE ${named} AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.vector_set = :set AND v.state = c.row)`,
+    { ...candidates.parameters, set: set?.id ?? 0, ...(field !== NODE_FIELD && { name: `$."${field}"` }) },
+  );
+  const missing: (StateRef & { readonly text: string })[] = [];
+  for (const [id, born, text, attributes] of rows) {
+    if (missing.length === limit) break;
+    const wanted = fieldText({ text, attributes: valuesOf(attributes, "{}").attributes }, field) ?? "";
+    if (wanted !== "") missing.push({ id, born, text: wanted });
+  }
+  return missing;
+}
+
+/** Whether counters say that nothing is missing at the head: the usual case must not look at the nodes. */
+function isComplete({ connection, memory, liveness, set }: OpenSet, field: string): boolean {
+  if (!liveness.head) return false;
+  const texts =
+    field === NODE_FIELD
+      ? memory.texts
+      : connection.get<{ readonly texts: number | null }>(
+          "SELECT sum(texts) AS texts FROM schema_names WHERE memory = ? AND section = 'attribute' AND name = ?",
+          [memory.row, field],
+        )?.texts;
+  return (texts ?? 0) <= (set?.live ?? 0);
+}
+
+function* upsertPoints(
+  connection: Connection,
+  scope: MemoryScope,
+  points: readonly VectorPoint[],
+): Generator<void, void, void> {
+  const memory = connection.get<{ readonly row: number }>("SELECT row FROM memories WHERE tenant = ? AND id = ?", [
+    scope.tenant,
+    scope.memory,
+  ]);
+  if (memory === undefined) return;
+  const rows = connection.tuples<readonly [index: number, row: number, died: number]>(
+    `SELECT i.key, s.row, s.died FROM json_each(?) i CROSS JOIN states s INDEXED BY states_by_id
+     ON s.memory = ? AND s.id = i.value ->> 0 AND s.born = i.value ->> 1`,
+    [refsOf(points), memory.row],
+  );
+  const writer = new VectorWriter(connection, memory.row);
+  for (const [position, [index, row, died]] of rows.entries()) {
+    if (position % POINTS_PER_TURN === POINTS_PER_TURN - 1) yield;
+    const point = points[index];
+    if (point !== undefined) writer.put(point, { row, head: died === NEVER });
+  }
+  writer.finish();
+}
+
+/** States as one JSON parameter. */
+export function refsOf(states: readonly StateRef[]): string {
+  return JSON.stringify(states.map(({ id, born }) => [id, born]));
+}
