@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runEspalier, startEspalier, type RunningEspalier } from "../support/espalier.js";
+import { until } from "../support/until.js";
 
 /** `espalier up` as a person meets it: real processes, a private Redis, the real embedding model. */
 const SLOW_MS = 120_000;
@@ -30,10 +31,6 @@ const childPids = (): readonly number[] => [
   Number.parseInt(readFileSync(join(folder, "redis", "redis.pid"), "utf8"), 10),
   ...(JSON.parse(readFileSync(join(folder, "workers.json"), "utf8")) as readonly number[]),
 ];
-
-const until = async (holds: () => boolean): Promise<void> => {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 20));
-};
 
 const insertAndCount = async (running: RunningEspalier, name: string): Promise<number> => {
   const made = (await (await running.request("POST", "/v1/memories", { name })).json()) as { id: string };
@@ -124,9 +121,8 @@ test(
     const running = await up();
     const before = childPids();
     for (const pid of before) process.kill(pid, "SIGKILL");
-    await until(() => childPids().every((pid) => !before.includes(pid) && isAlive(pid)));
-    const ready = async (): Promise<boolean> => (await running.request("GET", "/health/ready")).status === 200;
-    while (!(await ready())) await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => childPids().every((pid) => !before.includes(pid) && isAlive(pid)) || undefined);
+    await until(async () => (await running.request("GET", "/health/ready")).status === 200 || undefined);
     expect(await insertAndCount(running, "after")).toBe(1);
   },
   SLOW_MS,

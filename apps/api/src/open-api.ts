@@ -1,0 +1,46 @@
+import { randomId, systemClock, type Config } from "#core";
+import { createJobClient } from "#jobs";
+import { openEmbeddingModels } from "#models";
+import { openStores } from "#stores";
+import type { Metrics } from "#telemetry";
+import { ensureAdminKey } from "./auth/admin-key.js";
+import { startApi, type RunningApi } from "./start-api.js";
+
+/** A listening API that owns its stores and connections. */
+export interface OpenApi extends RunningApi {
+  /** The first key's secret, if this start made it: to be shown once. */
+  readonly createdKey: string | undefined;
+  /** Where that secret is kept. */
+  readonly keyFile: string;
+}
+
+/** Opens what the API needs by the configuration, makes the first key, and listens. On an error everything is closed again. */
+export async function openApi(
+  config: Config & { readonly redisUrl: string },
+  options: { readonly metrics?: Metrics } = {},
+): Promise<OpenApi> {
+  await using opened = new AsyncDisposableStack();
+  const stores = openStores({ folder: config.dataFolder, clock: systemClock });
+  opened.defer(() => stores.close());
+  const { created, file } = await ensureAdminKey({
+    ...{ keys: stores.keys, dataFolder: config.dataFolder, clock: systemClock, ids: randomId },
+  });
+  const jobs = createJobClient({
+    ...{ redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock, ids: randomId },
+  });
+  opened.defer(() => jobs.close());
+  const embeddingModels = await openEmbeddingModels(config.embedding, {
+    modelsFolder: config.modelsFolder,
+    now: () => systemClock.now(),
+  });
+  const api = await startApi(config, { stores, jobs, embeddingModels, ...options });
+  opened.defer(() => api.close());
+  const closing = opened.move();
+  return {
+    url: api.url,
+    ...(api.metricsUrl !== undefined && { metricsUrl: api.metricsUrl }),
+    createdKey: created,
+    keyFile: file,
+    close: () => closing.disposeAsync(),
+  };
+}

@@ -1,0 +1,36 @@
+import colors from "picocolors";
+import { connectionOf, type ConnectionOptions } from "../client/connection.js";
+import { checkData } from "../doctor/check-data.js";
+import { checkMachine } from "../doctor/check-machine.js";
+import { checkServer } from "../doctor/check-server.js";
+import type { Finding } from "../doctor/finding.js";
+import { dataFolder } from "../embedded/data-folder.js";
+import { environmentWithPlaces, setting } from "../locations.js";
+import { print, printJson } from "../output.js";
+
+export interface DoctorOptions extends ConnectionOptions {
+  readonly json?: true;
+}
+
+const MARK = { ok: colors.green("ok  "), failed: colors.red("FAIL"), skipped: colors.dim("-   ") } as const;
+
+/** `espalier doctor`: checks in the order in which one depends on the other. Changes nothing. */
+export async function doctor(options: DoctorOptions): Promise<void> {
+  const environment = environmentWithPlaces({
+    ...process.env,
+    ...(options.data !== undefined && { ESPALIER_DATA: options.data }),
+  });
+  const folder = dataFolder(setting(environment, "ESPALIER_DATA") ?? ".espalier");
+  const findings: Finding[] = [
+    ...(await checkMachine(environment)),
+    ...(await checkData(folder, environment)),
+    ...(await checkServer(connectionOf(options, environment))),
+  ];
+  const failed = findings.filter((finding) => finding.state === "failed").length;
+  if (options.json === true) printJson({ ok: failed === 0, checks: findings });
+  else {
+    for (const { check, state, detail } of findings) print(`${MARK[state]} ${check}: ${detail}`);
+    print(failed === 0 ? "all is well" : `${failed} of ${findings.length} checks failed`);
+  }
+  process.exit(failed === 0 ? 0 : 1);
+}

@@ -1,0 +1,111 @@
+import type { Logger } from "pino";
+import { parseConfig, systemClock, type Config } from "#core";
+import { askMetrics, createMetrics, type MetricsSnapshot } from "#telemetry";
+import { openApi } from "../../../api/src/open-api.js";
+import { dataFolder, lockFolder, makeFolders, type DataFolder, type FolderLock } from "./data-folder.js";
+import { redisAddress, startPrivateRedis } from "./private-redis.js";
+import type { Supervised } from "./supervise.js";
+import { startWorkerPool } from "./worker-pool.js";
+
+/** Of the seconds that a stop may take: the API answers who waits, then the workers end their jobs, then Redis closes. */
+const API_SHARE = 0.4;
+const WORKER_SHARE = 0.45;
+const REDIS_SHARE = 0.1;
+
+/** A worker answers a scrape at once unless it is busy; then the scrape goes on without it. */
+const METRICS_MS = 1_000;
+
+/** Everything of one machine, running. */
+export interface Embedded {
+  readonly url: string;
+  readonly keyFile: string;
+  /** The first key, at the first start of a folder only. */
+  readonly createdKey: string | undefined;
+  /** Drains and closes everything within the configured seconds. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the embedded profile in this process: lock of the data folder, private Redis (unless REDIS_URL names one), worker
+ * processes, API. Resolves when all of it answers; on an error everything that was started is ended again.
+ * @param environment checked by `parseConfig`; the workers get it with REDIS_URL
+ * @throws ConfigError, CommandError
+ */
+export async function startEmbedded(environment: NodeJS.ProcessEnv, logger: Logger): Promise<Embedded> {
+  const given = parseConfig(environment);
+  const folder = dataFolder(given.dataFolder);
+  makeFolders(folder);
+  const lock = lockFolder(folder);
+  const children: Supervised[] = [];
+  // However this process ends, but for kill -9, no child outlives it.
+  process.once("exit", () => {
+    killAll(children);
+  });
+  try {
+    return await startParts({ environment, given, folder, lock, children, logger });
+  } catch (error) {
+    killAll(children);
+    lock.release();
+    throw error;
+  }
+}
+
+async function startParts(parts: {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly given: Config;
+  readonly folder: DataFolder;
+  readonly lock: FolderLock;
+  /** Everything started so far, Redis first. */
+  readonly children: Supervised[];
+  readonly logger: Logger;
+}): Promise<Embedded> {
+  const { environment, given, folder, lock, children, logger } = parts;
+  const redis = given.redisUrl === undefined ? await startPrivateRedis(folder, logger) : undefined;
+  if (redis !== undefined) children.push(redis);
+  const redisUrl = given.redisUrl ?? redisAddress(folder);
+  const workers = await startWorkerPool({
+    folder,
+    environment: { ...environment, REDIS_URL: redisUrl },
+    ownsRedis: redis !== undefined,
+    logger,
+  });
+  children.push(...workers);
+  const metrics = createMetrics("api", systemClock);
+  for (const worker of workers) metrics.include(() => metricsOf(worker));
+  const [api] = await Promise.all([
+    openApi({ ...given, redisUrl }, { metrics }),
+    ...workers.map((worker) => worker.firstReady),
+  ]);
+  lock.publish(api.url);
+  const budgetMs = given.shutdownSeconds * 1_000;
+  return {
+    url: api.url,
+    keyFile: api.keyFile,
+    createdKey: api.createdKey,
+    close: async () => {
+      await within(api.close(), budgetMs * API_SHARE);
+      await Promise.all(workers.map((worker) => worker.stop(budgetMs * WORKER_SHARE)));
+      await redis?.stop(budgetMs * REDIS_SHARE);
+      lock.release();
+    },
+  };
+}
+
+/** A worker that is just being started again has no metrics. */
+async function metricsOf(worker: Supervised): Promise<MetricsSnapshot> {
+  const child = worker.current();
+  return child === undefined ? [] : askMetrics(child, METRICS_MS);
+}
+
+/** Workers first: Redis keeps what they were doing. */
+function killAll(children: readonly Supervised[]): void {
+  for (const child of [...children].reverse()) child.kill();
+}
+
+/** Waits for the end of `work`, but no longer. */
+async function within(work: Promise<void>, milliseconds: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(resolve, milliseconds, undefined);
+  await Promise.race([work, promise]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,22 @@
+import { resolve } from "node:path";
+
+/** The checkout: four folders above this file, in the sources and in dist alike once `dist/` is taken off. */
+const here = resolve(import.meta.dirname, "../../..");
+
+/** Root of the checkout, whether this runs from the sources or from dist. */
+export const ROOT = here.endsWith("/dist") ? resolve(here, "..") : here;
+
+/** A variable of the environment; the empty string counts as unset, as in `parseConfig`. */
+export function setting(environment: NodeJS.ProcessEnv, name: string): string | undefined {
+  const value = environment[name];
+  return value === "" ? undefined : value;
+}
+
+/** The environment with the places that depend on the checkout filled in, whatever folder a command is called from. */
+export function environmentWithPlaces(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return {
+    ...environment,
+    ESPALIER_MODELS: resolve(setting(environment, "ESPALIER_MODELS") ?? resolve(ROOT, ".models")),
+    ESPALIER_DATA: resolve(setting(environment, "ESPALIER_DATA") ?? ".espalier"),
+  };
+}
