@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** What a look at a database file found. */
+/** What a look at a data folder's database found. */
 export interface DatabaseInspection {
   /** What SQLite's own check of pages, rows and indexes found; empty if all is well. */
   readonly damages: readonly string[];
@@ -18,11 +19,12 @@ export interface DatabaseInspection {
 const DAMAGES = 10;
 
 /**
- * Looks at a database file without changing it, also while others use it: a reader of its own over one state of the file.
+ * Looks at the database of a data folder without changing it, also while others use it: a reader of its own over one state of the file.
  * Reads all of it: about a second per gigabyte. Undefined if there is no file yet.
  * @throws Error of SQLite if the file is no database, or of a later version
  */
-export function inspectDatabase(path: string): DatabaseInspection | undefined {
+export function inspectDatabase(folder: string): DatabaseInspection | undefined {
+  const path = join(folder, "espalier.db");
   if (!existsSync(path)) return undefined;
   const database = new DatabaseSync(path, { readOnly: true, timeout: 10_000 });
   try {
