@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { openApiBench, type ApiBench } from "../support/api-bench.js";
+import type { AnswerBody } from "../support/api-client.js";
 
 let bench: ApiBench;
 
@@ -66,9 +67,9 @@ test("memories are listed newest first, by labels and name, in pages", async () 
   const made: string[] = [];
   for (const user of ["a", "b", "a", "b", "a"])
     made.push(await bench.client.memory({ name: `of-${user}`, labels: { user, app: "x" } }, key));
-  const list = async (query: string): Promise<{ items: { id: string }[]; nextCursor?: string }> =>
+  const list = async (query: string): Promise<AnswerBody> =>
     (await bench.client.call("GET", `/v1/memories?${query}`, { key })).body;
-  const ids = (page: { items: { id: string }[] }): string[] => page.items.map(({ id }) => id);
+  const ids = (page: AnswerBody): string[] => page.items.map(({ id }) => id);
   expect(ids(await list(""))).toEqual(made.toReversed());
   expect(ids(await list("label.user=a&label.app=x"))).toEqual([made[4], made[2], made[0]]);
   expect(ids(await list("label.user=a&label.app=y"))).toEqual([]);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { EspalierError } from "#core";
 import type { JobHandler } from "#jobs";
+import { jobShape } from "../../apps/api/src/wire/job.js";
 import { openApiBench, type ApiBench } from "../support/api-bench.js";
 import { until } from "../support/until.js";
 
@@ -121,6 +122,7 @@ test("cancelling a running job ends its wait with the problem `cancelled`, and c
   const id = jobs.body.items[0]?.id ?? "";
   const cancelled = await bench.client.call("DELETE", `/v1/jobs/${id}`);
   expect(cancelled.status).toBe(200);
+  expect(jobShape.safeParse(cancelled.body).error).toBeUndefined();
   const answer = await waiting;
   expect(answer.status).toBe(409);
   expect(answer.body).toMatchObject({ code: "cancelled", job: id });

@@ -2,14 +2,27 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { EspalierError, parseConfig, randomId, systemClock } from "#core";
-import { createJobClient, JOB_KINDS, JOB_NAMES, startJobWorkers, type JobHandler, type JobSettings } from "#jobs";
+import { EspalierError, parseConfig, type Config, randomId, systemClock } from "#core";
+import {
+  createJobClient,
+  JOB_KINDS,
+  JOB_NAMES,
+  startJobWorkers,
+  type JobHandler,
+  type JobSettings,
+  type JobWorkersOptions,
+} from "#jobs";
 import type { KeyScope } from "#memory";
 import { openStores, type Stores } from "#stores";
 import { hashSecret, newSecret } from "../../apps/api/src/auth/secret.js";
+import type { ModelNames } from "../../apps/api/src/dependencies.js";
 import { startApi, type RunningApi } from "../../apps/api/src/start-api.js";
 import { ApiClient } from "./api-client.js";
 import { startRedis, type TestRedis } from "./redis.js";
+
+interface Closable {
+  close(): Promise<void>;
+}
 
 /** What a key of a test is like; the default has every scope of tenant `default` and no end. */
 export interface KeyWish {
@@ -22,6 +35,13 @@ export interface KeyWish {
 export interface ApiBenchOptions {
   /** Handlers by job name; a name without one fails its jobs. */
   readonly handlers?: Readonly<Record<string, JobHandler>>;
+  /** Instead of handlers: a worker of the test's own. */
+  readonly startWorker?: (
+    config: Config & { readonly redisUrl: string },
+    settings: Partial<JobSettings>,
+  ) => Promise<Closable>;
+  /** Default: models that have names and nothing else. */
+  readonly models?: (config: Config) => Promise<ModelNames>;
   readonly environment?: Readonly<Record<string, string>>;
   readonly settings?: Partial<JobSettings>;
   /** Whether Redis runs from the start. */
@@ -41,31 +61,30 @@ export interface ApiBench {
   close(): Promise<void>;
 }
 
-/** The model that the bench's deployment has; nothing here embeds. */
-const MODEL = "bench-model";
+/** The models of a bench whose handlers embed nothing. */
+const NAMED_MODELS: ModelNames = {
+  default: "bench-model",
+  identify: async (name: string): Promise<string> => {
+    if (name === "bench-model" || name === "other-model") return name;
+    throw new EspalierError("model_unknown", "There is no such model.");
+  },
+};
 
 export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBench> {
   const folder = await mkdtemp(join(tmpdir(), "espalier-api-"));
   const redis = await startRedis();
   if (options.redis === "down") await redis.kill();
-  const stores = await openStores({ dataFolder: folder, clock: systemClock });
-  const shared = { redis: redis.address, payloadStore: stores.blobs, clock: systemClock };
-  const settings = { settings: { prefix: `t${randomId("key").slice(-10)}`, ...options.settings } };
-  const jobs = createJobClient({ ...shared, ids: randomId, ...settings });
-  const handlers = Object.values(JOB_NAMES)
-    .flat()
-    .map((name) => ({ name, handle: options.handlers?.[name] ?? refuse }));
-  const workers = startJobWorkers({ ...shared, roles: JOB_KINDS, handlers, ...settings });
+  const stores = openStores({ folder });
+  const settings: Partial<JobSettings> = { prefix: `t${randomId("key").slice(-10)}`, ...options.settings };
+  const shared = { redis: redis.address, payloadStore: stores.blobs, clock: systemClock, settings };
+  const jobs = createJobClient({ ...shared, ids: randomId });
+  const environment = { ESPALIER_PORT: "0", LOG_LEVEL: "error", ...options.environment };
+  const config = { ...parseConfig(environment), redisUrl: redis.address, dataFolder: folder };
+  const workers = await (options.startWorker?.(config, settings) ?? startStubs(options.handlers ?? {}, shared));
+  const embeddingModels = (await options.models?.(config)) ?? NAMED_MODELS;
   const log: string[] = [];
-  const api = await startApi(parseConfig({ ESPALIER_PORT: "0", ...options.environment }), {
-    ...{ stores, jobs },
-    embeddingModels: {
-      default: MODEL,
-      identify: async (name) => {
-        if (name === MODEL || name === "other-model") return name;
-        throw new EspalierError("model_unknown", "no such model");
-      },
-    },
+  const api = await startApi(config, {
+    ...{ stores, jobs, embeddingModels },
     logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
   });
   const key = async (wish: KeyWish = {}): Promise<string> => {
@@ -89,7 +108,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
     client: new ApiClient(api.url, await key()),
     close: async () => {
       await api.close();
-      await workers.close(0);
+      await workers.close();
       await jobs.close();
       await stores.close();
       await redis.close();
@@ -98,6 +117,17 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   };
 }
 
+function startStubs(
+  chosen: Readonly<Record<string, JobHandler>>,
+  shared: Omit<JobWorkersOptions, "roles" | "handlers">,
+): Closable {
+  const handlers = Object.values(JOB_NAMES)
+    .flat()
+    .map((name) => ({ name, handle: chosen[name] ?? refuse }));
+  const workers = startJobWorkers({ ...shared, roles: JOB_KINDS, handlers });
+  return { close: () => workers.close(0) };
+}
+
 async function refuse(): Promise<never> {
-  throw new EspalierError("internal", "this test has no such handler");
+  throw new EspalierError("internal", "This test has no such handler.");
 }

@@ -16,7 +16,7 @@ export class QueriesService {
   /** @throws EspalierError the parser's located errors */
   parse(query: string): z.input<typeof parseShape> {
     const { canonical, ast, warnings } = parse(query);
-    return { query: canonical, ast, warnings: [...warnings] };
+    return { query: canonical, ast, warnings: warnings.map((warning) => ({ ...warning })) };
   }
 
   async explain(caller: Caller, body: ExplainBody): Promise<unknown> {
