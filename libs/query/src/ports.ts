@@ -25,6 +25,8 @@ export interface StructuralRun {
   readonly steps: readonly StructuralStep[];
   /** Whether `attributes` and `metadata` are wanted on the rows. */
   readonly values: boolean;
+  /** Only the first so many rows, in document order, are wanted; a store may answer more. Absent: all. */
+  readonly limit?: number;
 }
 
 /** A node of a run's result. */

@@ -1,0 +1,51 @@
+import { roundRelevance } from "#core";
+
+/** How a result is cut; absent bounds do not cut. */
+export interface CutOptions {
+  readonly topK?: number | undefined;
+  /** Rows below it go. */
+  readonly minScore?: number | undefined;
+  /** Rows below this share of the best score go. */
+  readonly minRatio?: number | undefined;
+}
+
+/** What is left of a weighted set, best first. */
+export interface CutRows {
+  /** Places in the set that was cut. */
+  readonly places: readonly number[];
+  /** Their rounded weights. */
+  readonly scores: readonly number[];
+  /** Whether `topK` left rows out. */
+  readonly more: boolean;
+}
+
+/** Binary fractions of a decimal ratio may lie a little above it. */
+const TOLERANCE = 1e-9;
+
+/**
+ * Weights (in document order) rounded to 1e-6, then sorted by weight descending and document order, then cut. A weight
+ * that rounds to 0 is 0 and is no longer in the set. O(n), and O(k log k) for the rows that stay.
+ */
+export function cut(weights: Float64Array, { topK, minScore = 0, minRatio = 0 }: CutOptions): CutRows {
+  const rounded = weights.map(roundRelevance);
+  let best = 0;
+  for (const weight of rounded) best = Math.max(best, weight);
+  const least = Math.max(minScore, minRatio * best) - TOLERANCE;
+  const passes = (weight: number): boolean => weight > 0 && weight >= least;
+  const places: number[] = [];
+  for (let at = 0; at < rounded.length; at++) if (passes(rounded[at] ?? 0)) places.push(at);
+  const limit = topK ?? places.length;
+  const sorted = bestOf(places, rounded, limit);
+  return { places: sorted, scores: sorted.map((at) => rounded[at] ?? 0), more: places.length > limit };
+}
+
+/** The best `limit` places; ties stay in document order because the sort is stable. */
+function bestOf(places: readonly number[], weights: Float64Array, limit: number): readonly number[] {
+  let kept = places;
+  if (limit < places.length) {
+    const ordered = Float64Array.from(places, (at) => weights[at] ?? 0).sort();
+    const threshold = ordered[ordered.length - limit] ?? 0;
+    kept = places.filter((at) => (weights[at] ?? 0) >= threshold);
+  }
+  return kept.toSorted((a, b) => (weights[b] ?? 0) - (weights[a] ?? 0)).slice(0, limit);
+}

@@ -1,0 +1,61 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { evaluate, parse, plan, print, type EvaluateOptions, type Query } from "#query";
+import { ArrayRelevanceSource, ArrayStructureSource } from "./support/array-sources.js";
+import { naiveEvaluate, naiveEvidence } from "./support/naive-evaluate.js";
+import { randomQuery } from "./support/random-query.js";
+import { randomTrees, TREE_WORDS } from "./support/random-tree.js";
+import { hashedRelevance } from "./support/relevance-function.js";
+import { holdsFor } from "./support/seed.js";
+import { plantTrees, type TestTree } from "./support/tree.js";
+
+interface Case {
+  readonly trees: readonly TestTree[];
+  readonly query: Query;
+  readonly options: EvaluateOptions;
+  readonly pushesDown: boolean;
+}
+
+const cases = (depth: number): fc.Arbitrary<Case> =>
+  fc.record({
+    trees: randomTrees(),
+    query: randomQuery(TREE_WORDS, depth),
+    options: fc.record({
+      topK: fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
+      minScore: fc.option(fc.constantFrom(0.1, 0.5), { nil: undefined }),
+      minRatio: fc.option(fc.constantFrom(0.5, 1), { nil: undefined }),
+      trace: fc.boolean(),
+      evidence: fc.constant(true),
+    }),
+    pushesDown: fc.boolean(),
+  });
+
+const check = async ({ trees, query, options, pushesDown }: Case): Promise<void> => {
+  const root = plantTrees(trees);
+  const structure = new ArrayStructureSource(root);
+  const relevance = new ArrayRelevanceSource(root, { pushesDown });
+  const found = await evaluate(plan(query), { structure, relevance }, options);
+  const expected = naiveEvaluate(query, root, hashedRelevance, options);
+  expect(found.rows.map(({ key, score }) => [key.id, score])).toEqual(
+    expected.map(({ node, score }) => [node.key.id, score]),
+  );
+  const last = query.steps.at(-1)!;
+  expected.forEach(({ node }, at) => {
+    const evidence = found.rows[at]!.evidence;
+    const aggregates = [...new Set(evidence.map(({ aggregate }) => aggregate))];
+    const grouped = aggregates.map((index) =>
+      evidence.filter(({ aggregate }) => aggregate === index).map(({ key, score }) => [key.id, score]),
+    );
+    const wanted = naiveEvidence(last, node, hashedRelevance).filter((rows) => rows.length > 0);
+    expect(grouped).toEqual(wanted.map((rows) => rows.map((row) => [row.node.key.id, row.score])));
+  });
+};
+
+test("evaluation equals a naive reading of the language, on thousands of random trees and queries", async () => {
+  await holdsFor(3_000, cases(1), check);
+  await holdsFor(1_500, cases(2), check);
+}, 120_000);
+
+test("a query and its canonical text evaluate alike", async () => {
+  await holdsFor(300, cases(2), async ({ query, ...rest }) => check({ ...rest, query: parse(print(query)).ast }));
+}, 60_000);

@@ -1,0 +1,84 @@
+import fc from "fast-check";
+import type { Comparison, Local, Position, Query, Relevance, Step } from "#query";
+
+/** The words that random queries are made of. */
+export interface Vocabulary {
+  readonly types: fc.Arbitrary<string>;
+  /** Never `node`, never empty. */
+  readonly names: fc.Arbitrary<string>;
+  /** Conditions of Locals. */
+  readonly conditions: fc.Arbitrary<string>;
+  readonly literals: fc.Arbitrary<string | number>;
+  /** Largest number in a position. */
+  readonly positions: number;
+}
+
+const NAME = fc
+  .stringMatching(/^[a-zA-Zäßéж字_][a-zA-Z0-9äж字٣_.-]{0,6}$/u)
+  .map((name) => name.normalize("NFC"))
+  .filter((name) => name !== "node");
+
+const FINITE = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
+
+/** Anything that the grammar allows: for the printer and the parser. */
+export const ANYTHING: Vocabulary = {
+  types: fc.oneof(NAME, fc.constantFrom("node", "min", "avg", "Memory")),
+  names: fc.oneof(NAME, fc.constantFrom("min", "max", "avg", "gmean")),
+  conditions: fc.oneof(fc.string({ unit: "binary", maxLength: 12 }), fc.constantFrom("", "\\", '"', "'", "\n\t")),
+  literals: fc.oneof(fc.string({ unit: "binary", maxLength: 8 }), FINITE, fc.integer()),
+  positions: Number.MAX_SAFE_INTEGER,
+};
+
+/** Random syntax trees. `depth`: how far relevances and aggregates nest. */
+export function randomQuery(words: Vocabulary, depth = 3): fc.Arbitrary<Query> {
+  return fc.array(randomStep(words, depth), { minLength: 1, maxLength: 3 }).map((steps) => ({ kind: "query", steps }));
+}
+
+function randomStep(words: Vocabulary, depth: number): fc.Arbitrary<Step> {
+  return fc.record({
+    kind: fc.constant("step"),
+    axis: fc.constantFrom("child", "descendant", "descendant"),
+    type: fc.option(words.types, { nil: undefined, freq: 3 }),
+    position: fc.option(randomPosition(words.positions), { nil: undefined, freq: 3 }),
+    predicates: fc.array(randomRelevance(words, depth), { maxLength: 2 }),
+  });
+}
+
+function randomPosition(most: number): fc.Arbitrary<Position> {
+  const number = fc.integer({ min: 1, max: most }).chain((size) => fc.constantFrom(size, -size));
+  const end = fc.option(number, { nil: undefined });
+  return fc.oneof(
+    fc.record({ kind: fc.constant("index"), index: number }),
+    fc.record({ kind: fc.constant("range"), from: end, to: end }),
+  );
+}
+
+function randomRelevance(words: Vocabulary, depth: number): fc.Arbitrary<Relevance> {
+  const field = fc.option(words.names, { nil: "" });
+  const local: fc.Arbitrary<Local> = fc.record({ kind: fc.constant("local"), field, text: words.conditions });
+  const comparison: fc.Arbitrary<Comparison> = fc.record({
+    kind: fc.constant("comparison"),
+    name: words.names,
+    operator: fc.constantFrom("=", "!=", "<", "<=", ">", ">="),
+    value: words.literals,
+  });
+  if (depth === 0) return fc.oneof(local, comparison);
+  const inner = fc.constant(undefined).chain(() => randomRelevance(words, depth - 1));
+  const several = fc.array(inner, { minLength: 2, maxLength: 3 });
+  const fold = fc.constantFrom("min" as const, "max" as const, "avg" as const, "gmean" as const);
+  const path = fc
+    .array(
+      fc.constant(undefined).chain(() => randomStep(words, depth - 1)),
+      { minLength: 1, maxLength: 2 },
+    )
+    .map((steps): Query => ({ kind: "query", steps }));
+  return fc.oneof(
+    { weight: 3, arbitrary: local },
+    { weight: 2, arbitrary: comparison },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("product"), factors: several }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("complement"), operand: inner }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("mean"), terms: several }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("combine"), fold, terms: several }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant("aggregate"), fold, path }) },
+  );
+}

@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import type { AttributeValue } from "#core";
+import type { Vocabulary } from "./random-query.js";
+import type { TestTree } from "./tree.js";
+
+const TYPES = ["A", "B", "C"];
+const TEXTS = ["red", "green", "blue", "red green"];
+const VALUES: Readonly<Record<string, fc.Arbitrary<AttributeValue>>> = {
+  title: fc.constantFrom(...TEXTS, ""),
+  cost: fc.oneof(fc.integer({ min: -2, max: 5 }), fc.constantFrom("3", "2.5", "1e1", "many")),
+  open: fc.boolean(),
+  tags: fc.array(fc.constantFrom("x", "y", "3"), { maxLength: 2 }),
+  date: fc.constantFrom(
+    "2026-05-01",
+    "2026-05-01T00:00:00Z",
+    "2026-05-01T02:00:00+02:00",
+    "2026-05-02T10:30:00",
+    "May",
+  ),
+};
+const NAMES = Object.keys(VALUES);
+
+/** What random trees say, for queries over them. */
+export const TREE_WORDS: Vocabulary = {
+  types: fc.constantFrom(...TYPES, "A", "D"),
+  names: fc.constantFrom(...NAMES, "none"),
+  conditions: fc.constantFrom("warm", "cold", "bright"),
+  literals: fc.oneof(
+    fc.constantFrom("red", "true", "x", "3", "2026-05-01", "2026-05-02T12:30:00+02:00", "M"),
+    fc.constantFrom(-1, 0, 2.5, 3, 10),
+  ),
+  positions: 4,
+};
+
+const values = (names: readonly string[]): fc.Arbitrary<Readonly<Record<string, AttributeValue>>> =>
+  fc.record(Object.fromEntries(names.map((name) => [name, VALUES[name] ?? fc.constant("")])), { requiredKeys: [] });
+
+/** Random trees of small vocabularies, so that queries find something in them: at most four levels. */
+export function randomTrees(maxLength = 3): fc.Arbitrary<readonly TestTree[]> {
+  const level = (depth: number): fc.Arbitrary<TestTree> =>
+    fc.record({
+      type: fc.constantFrom(...TYPES),
+      attributes: values(NAMES),
+      metadata: values(["cost", "tags", "date"]),
+      children: depth === 0 ? fc.constant([]) : fc.array(level(depth - 1), { maxLength }),
+    });
+  return fc.array(level(3), { minLength: 1, maxLength });
+}
