@@ -1,6 +1,7 @@
-import { fork, type ChildProcess } from "node:child_process";
+import { execFile, fork, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const PROGRAM = join(ROOT, "dist", "apps", "worker", "src", "main.js");
@@ -29,7 +30,13 @@ export interface WorkerProcessOptions {
   readonly environment?: NodeJS.ProcessEnv;
 }
 
-/** Starts a worker and waits until it says that it is ready. */
+/** Builds what the sources have and the build has not. */
+export async function setUp(environment: NodeJS.ProcessEnv): Promise<void> {
+  const program = join(ROOT, "scripts", "setup.mjs");
+  await promisify(execFile)(process.execPath, ["--no-warnings", program], { env: { ...process.env, ...environment } });
+}
+
+/** Starts a worker of the build and waits until it says that it is ready. */
 export async function startWorkerProcess(options: WorkerProcessOptions): Promise<WorkerProcess> {
   const worker = fork(PROGRAM, options.roles === undefined ? [] : ["--roles", options.roles], {
     cwd: ROOT,

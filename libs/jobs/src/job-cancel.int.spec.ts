@@ -123,3 +123,20 @@ test("a cancellation that its worker missed is found by the next run", async () 
   await untilState(client, id, "cancelled");
   expect(runs).toBe(0);
 });
+
+test("a cancellation whose message was lost is found with the next progress", async () => {
+  await bench.workers({
+    insert: async (_payload, { signal, progress }) => {
+      for (let done = 1; ; done++) {
+        signal.throwIfAborted();
+        progress(done, 1_000);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    },
+  });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await untilState(client, id, "active");
+  await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:job:${id}`, "cancel", "1");
+  expect(await untilState(client, id, "cancelled")).toMatchObject({ error: { code: "cancelled" } });
+});

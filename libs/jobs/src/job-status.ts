@@ -58,9 +58,11 @@ export class AttemptStatus {
     ])) as StartAnswer;
   }
 
-  async progress(done: number, total: number): Promise<void> {
+  /** True if the job is no longer wanted: the message that said so may have been lost. */
+  async progress(done: number, total: number): Promise<boolean> {
     this.#progress = { done, total };
-    await this.#run("jobProgress", [this.#token, this.#deps.settings.eventsPerJob, done, total]);
+    const answer = await this.#run("jobProgress", [this.#token, this.#deps.settings.eventsPerJob, done, total]);
+    return answer === "cancel";
   }
 
   /** Back to the queue. */

@@ -106,7 +106,9 @@ async function handleJob(
   };
   const late = settings.queues[kind].announce === "late" && job.attemptsStarted === 1;
   if (!late) await announce();
-  const progress = new ProgressWriter(settings.progressMs, (done, total) => status.progress(done, total));
+  const progress = new ProgressWriter(settings.progressMs, async (done, total) => {
+    if (await status.progress(done, total)) stopRun(controller, "cancelled");
+  });
   const announcing = late ? setTimeout(() => void announce().catch(ignore), settings.announceAfterMs) : undefined;
   try {
     const handler = deps.handlers.get(job.name);

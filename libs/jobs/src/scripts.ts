@@ -81,14 +81,17 @@ wake(status[3], 'event ' .. ARGV[3])
 return 'run'`,
   },
 
-  /** KEYS job, events. ARGV attempt, job token, eventsPerJob, done, total. Answers 'ok' or why not. */
+  /**
+   * KEYS job, events. ARGV attempt, job token, eventsPerJob, done, total. Answers 'ok', 'cancel' if that is asked for, or
+   * why not.
+   */
   jobProgress: {
     numberOfKeys: 2,
     lua: `${GUARDED}
 redis.call('HSET', KEYS[1], 'done', ARGV[4], 'total', ARGV[5])
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'progress', 'state', status[1], 'attempts', ARGV[1], 'done', ARGV[4], 'total', ARGV[5])
 wake(status[3], 'event ' .. ARGV[2])
-return 'ok'`,
+return status[5] and 'cancel' or 'ok'`,
   },
 
   /** KEYS job, events. ARGV attempt, job token, eventsPerJob. Back to the queue: between attempts, or given back. */

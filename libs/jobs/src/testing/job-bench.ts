@@ -70,7 +70,7 @@ export async function openJobBench(): Promise<JobBench> {
       return workers;
     },
     bare() {
-      const bare = new Redis({ path: redis.address });
+      const bare = new Redis({ path: redis.address, disconnectTimeout: 100 });
       opened.push(() => {
         bare.disconnect();
       });
