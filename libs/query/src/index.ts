@@ -15,5 +15,8 @@ export type * from "./ports.js";
 export { selectPositions } from "./position.js";
 export { print, printPosition, printRelevance, printStep } from "./print.js";
 export type { EvaluatedEvidence } from "./row-evidence.js";
+export type { QuerySchema } from "./schema-index.js";
 export type * from "./trace.js";
+export { validate } from "./validate.js";
+export { explain, type ExplainedOperator, type ExplainKnowledge, type Explanation } from "./explain.js";
 export type { QueryWarning } from "./warning.js";

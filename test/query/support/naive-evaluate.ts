@@ -2,7 +2,6 @@
  * The language page, read as a program and nothing else: recursion over a tree in memory, no planner, no ports, nothing
  * shared with the engine but the syntax tree's types. Slow on purpose.
  */
-import type { AttributeValue } from "#core";
 import type { Comparison, Position, Query, Relevance, Step } from "#query";
 import { textOf, type RelevanceFunction } from "./relevance-function.js";
 import { descendantsOf, type TestNode } from "./tree.js";
@@ -117,16 +116,12 @@ function evidence(path: Query, context: TestNode, relevance: RelevanceFunction):
   path.steps.forEach((step, at) => {
     const next = new Map<TestNode, number>();
     for (const [node, weight] of structure(step, set)) {
-      let product: number | undefined = weight;
-      step.predicates.forEach((predicate, bracket) => {
-        const veryLast = at === path.steps.length - 1 && bracket === step.predicates.length - 1;
-        if (predicate.kind === "comparison" && !veryLast) {
-          if (!compares(predicate, node)) product = undefined;
-        } else if (product !== undefined) {
-          product *= relevanceOf(predicate, node, relevance);
-        }
-      });
-      if (product !== undefined) next.set(node, product);
+      const isFilter = (predicate: Relevance, bracket: number): predicate is Comparison =>
+        predicate.kind === "comparison" && !(at === path.steps.length - 1 && bracket === step.predicates.length - 1);
+      const filtered = step.predicates.some((one, bracket) => isFilter(one, bracket) && !compares(one, node));
+      const factors = step.predicates.filter((one, bracket) => !isFilter(one, bracket));
+      const product = factors.reduce((value, factor) => value * relevanceOf(factor, node, relevance), weight);
+      if (!filtered) next.set(node, product);
     }
     set = next;
   });
@@ -145,8 +140,8 @@ function fold(name: "min" | "max" | "avg" | "gmean", values: readonly number[]):
 function compares({ name, operator, value: literal }: Comparison, node: TestNode): boolean {
   const value = [node.attributes, node.metadata].find((values) => Object.hasOwn(values, name))?.[name];
   if (value === undefined) return false;
-  if (Array.isArray(value)) {
-    const member = value.some((item: string) => order(item, literal) === 0);
+  if (typeof value === "object") {
+    const member = value.some((item) => order(item, literal) === 0);
     return operator === "=" ? member : operator === "!=" && !member;
   }
   const sign = order(value, literal);
@@ -157,13 +152,13 @@ function compares({ name, operator, value: literal }: Comparison, node: TestNode
 }
 
 /** Below, at or above 0; undefined if the two cannot be compared. */
-function order(value: AttributeValue, literal: string | number): number | undefined {
+function order(value: string | number | boolean, literal: string | number): number | undefined {
   if (typeof literal === "number") {
     if (typeof value === "number") return value - literal;
     if (typeof value !== "string" || !/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(value)) return undefined;
     return Number.isFinite(Number(value)) ? Number(value) - literal : undefined;
   }
-  const text = String(value as string);
+  const text = String(value);
   const [a, b] = [instant(text), instant(literal)];
   if (a !== undefined && b !== undefined) return a - b;
   return Buffer.compare(Buffer.from(text), Buffer.from(literal));

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { AttributeValue } from "#core";
+import type { AttributeValue, Attributes } from "#core";
 import type { Vocabulary } from "./random-query.js";
 import type { TestTree } from "./tree.js";
 
@@ -32,8 +32,11 @@ export const TREE_WORDS: Vocabulary = {
   positions: 4,
 };
 
-const values = (names: readonly string[]): fc.Arbitrary<Readonly<Record<string, AttributeValue>>> =>
-  fc.record(Object.fromEntries(names.map((name) => [name, VALUES[name] ?? fc.constant("")])), { requiredKeys: [] });
+const values = (names: readonly string[]): fc.Arbitrary<Attributes> =>
+  fc
+    .array(fc.constantFrom(...names), { maxLength: names.length })
+    .chain((chosen) => fc.tuple(...[...new Set(chosen)].map((name) => fc.tuple(fc.constant(name), VALUES[name]!))))
+    .map((entries) => Object.fromEntries(entries));
 
 /** Random trees of small vocabularies, so that queries find something in them: at most four levels. */
 export function randomTrees(maxLength = 3): fc.Arbitrary<readonly TestTree[]> {
