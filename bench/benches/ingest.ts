@@ -1,0 +1,111 @@
+/**
+ * Nodes per second of an insert over HTTP, until they are stored and searchable, against the texts per second of the
+ * embedding model alone: the same texts, the same run. The model is the raw limit, since every text passes through it.
+ */
+import { mean } from "simple-statistics";
+import type { EmbeddingModel } from "#scoring";
+import type { Bench, BenchContext, BenchReport } from "../bench.js";
+import { openModel } from "../engine/open-engine.js";
+import { sentences } from "../engine/sentences.js";
+import { roundTo } from "../metrics/statistics.js";
+import { startEspalier, type Espalier } from "../process/espalier.js";
+
+const NODES = 6_000;
+/** Model and insert take turns, so that a slow minute of the machine meets both. */
+const ROUNDS = 3;
+/** The model's best batch (between 8 and 32 texts). */
+const RAW_BATCH = 16;
+const GOAL = 0.9;
+
+export const ingest: Bench = {
+  name: "ingest",
+  summary: "nodes per second into a memory, against the embedding model alone",
+  limit: "nodes",
+  run: async (context) => {
+    const perRound = Math.max(1, Math.floor((context.limit ?? NODES) / ROUNDS));
+    const texts = await sentences(perRound * ROUNDS);
+    const espalier = await startEspalier();
+    try {
+      return report(await measure(espalier, texts, perRound, context), perRound);
+    } finally {
+      await espalier.stop();
+    }
+  },
+};
+
+interface Round {
+  /** Texts per second. */
+  readonly raw: number;
+  /** Nodes per second. */
+  readonly insert: number;
+}
+
+async function measure(
+  espalier: Espalier,
+  texts: readonly string[],
+  perRound: number,
+  context: BenchContext,
+): Promise<readonly Round[]> {
+  const rounds: Round[] = [];
+  // The first insert loads the model in the worker.
+  await espalier.createMemory("warm-up", "artifact", asTree(["warm up"]));
+  const model = await openModel();
+  await model.embed(["warm up"]);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    context.progress(`ingest: round ${round + 1} of ${ROUNDS}`);
+    const own = texts.slice(round * perRound, (round + 1) * perRound);
+    rounds.push({ raw: await rawSpeed(model, own), insert: await insertSpeed(espalier, `round ${round}`, own) });
+  }
+  return rounds;
+}
+
+/** The model in this process, sorted by length and batched as it likes best. */
+async function rawSpeed(model: EmbeddingModel, texts: readonly string[]): Promise<number> {
+  const sorted = texts.toSorted((one, other) => one.length - other.length);
+  const started = performance.now();
+  for (let at = 0; at < sorted.length; at += RAW_BATCH) await model.embed(sorted.slice(at, at + RAW_BATCH));
+  return perSecond(texts.length, started);
+}
+
+async function insertSpeed(espalier: Espalier, name: string, texts: readonly string[]): Promise<number> {
+  const { id } = (await espalier.post("/v1/memories", { name })) as { id: string };
+  const started = performance.now();
+  await espalier.post(`/v1/memories/${id}/insert`, asTree(texts));
+  return perSecond(texts.length, started);
+}
+
+/** One node a text; the text alone is what the node says. */
+function asTree(texts: readonly string[]) {
+  return { tree: texts.map((text) => ({ type: "Note", attributes: { text } })) };
+}
+
+function perSecond(count: number, startedMs: number): number {
+  return roundTo((count * 1_000) / (performance.now() - startedMs), 1);
+}
+
+function report(rounds: readonly Round[], perRound: number): BenchReport {
+  const [raw, insert] = [mean(rounds.map((round) => round.raw)), mean(rounds.map((round) => round.insert))];
+  const share = insert / raw;
+  return {
+    tables: [
+      {
+        title: `Inserts of ${perRound} nodes (about 30 tokens each) against the model alone`,
+        columns: ["round", "model, texts/s", "insert, nodes/s", "share"],
+        rows: [
+          ...rounds.map((round, index) => [index + 1, round.raw, round.insert, (round.insert / round.raw).toFixed(3)]),
+          ["mean", raw.toFixed(1), insert.toFixed(1), share.toFixed(3)],
+        ],
+      },
+    ],
+    goals: [
+      {
+        what: "nodes/s against texts/s of the model",
+        goal: `>= ${GOAL}`,
+        measured: share.toFixed(3),
+        met: share >= GOAL,
+      },
+    ],
+    notes: [],
+    figures: { perRound, rounds, share: roundTo(share, 4) },
+  };
+}
