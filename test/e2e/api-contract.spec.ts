@@ -21,7 +21,7 @@ const TREE = {
         { type: "POI", attributes: { name: "Dinner by the river", cost: 42.5 } },
       ],
     },
-    { type: "Day", attributes: { number: 2 }, children: [{ type: "POI", attributes: { name: "Poster session" } }] },
+    { type: "Day", attributes: { number: 2 }, children: [{ type: "POI", attributes: { name: "Grocery shopping" } }] },
   ],
 };
 

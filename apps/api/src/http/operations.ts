@@ -1,3 +1,4 @@
+import type { ErrorCode } from "#core";
 import { queryPayload } from "#jobs";
 import { insertBody } from "../wire/insert.js";
 import { liveShape, readyShape } from "../wire/health.js";
@@ -19,6 +20,12 @@ import type { Operation } from "./operation.js";
 
 const MEMORY = "/v1/memories/:memory";
 const JOB = "/v1/jobs/:job";
+
+/** What the parser can refuse. */
+const SYNTAX = [
+  ...(["syntax_error", "position_zero", "position_after_predicate", "mean_count"] as const),
+  ...(["query_too_long", "query_too_deep", "too_many_steps", "too_many_predicates", "string_too_long"] as const),
+] as const satisfies readonly ErrorCode[];
 
 const LATER = { description: "The job goes on; `Location` says where to follow it.", schema: jobShape } as const;
 
@@ -127,15 +134,7 @@ export const OPERATIONS = {
     responses: { 200: { description: "The rows.", schema: queryResultShape }, 202: LATER },
     errors: [
       "memory_not_found",
-      "syntax_error",
-      "position_zero",
-      "position_after_predicate",
-      "mean_count",
-      "query_too_long",
-      "query_too_deep",
-      "too_many_steps",
-      "too_many_predicates",
-      "string_too_long",
+      ...SYNTAX,
       "topk_too_large",
       "unknown_scorer",
       "unknown_type",
@@ -173,7 +172,7 @@ export const OPERATIONS = {
     scope: "read",
     body: parseBody,
     responses: { 200: { description: "The parsed query.", schema: parseShape } },
-    errors: ["syntax_error"],
+    errors: [...SYNTAX],
   },
   explainQuery: {
     id: "explainQuery",
@@ -184,7 +183,7 @@ export const OPERATIONS = {
     scope: "read",
     body: explainBody,
     responses: { 200: { description: "The plan.", schema: explainShape } },
-    errors: ["syntax_error", "memory_not_found", "unknown_scorer"],
+    errors: [...SYNTAX, "memory_not_found", "topk_too_large", "unknown_scorer", "unknown_type", "unknown_attribute"],
   },
   listJobs: {
     id: "listJobs",

@@ -2,6 +2,7 @@ import { EspalierError, LIMITS } from "#core";
 import { queryPayload, scorerName, type QueryPayload } from "#jobs";
 import { parse } from "#query";
 import { validateBody } from "../http/validate.js";
+import { explainBody, type ExplainBody } from "../wire/query.js";
 
 /**
  * Everything about a query that can be refused before a job is made: its shape, its scorer, its syntax.
@@ -15,8 +16,18 @@ export function checkQuery(body: unknown): QueryPayload {
   return payload;
 }
 
-/** @throws EspalierError `unknown_scorer` */
-export function checkScorer(scorer: string | undefined): void {
+/**
+ * The body of an explain request.
+ * @throws EspalierError `invalid_request`, `topk_too_large`, `unknown_scorer`
+ */
+export function checkExplain(body: unknown): ExplainBody {
+  checkTopK(body);
+  const request = validateBody(explainBody, body);
+  checkScorer(request.scorer);
+  return request;
+}
+
+function checkScorer(scorer: string | undefined): void {
   if (scorer === undefined || scorerName.safeParse(scorer).success) return;
   const shown = JSON.stringify(scorer.slice(0, 64).toWellFormed());
   throw new EspalierError(

@@ -8,8 +8,8 @@ import { applyWait } from "../http/prefer.js";
 import { validateBody } from "../http/validate.js";
 import { answerJob } from "../jobs/outcome.js";
 import { Submitter } from "../jobs/submitter.js";
-import { explainBody, parseBody } from "../wire/query.js";
-import { checkQuery } from "./check-query.js";
+import { parseBody } from "../wire/query.js";
+import { checkExplain, checkQuery } from "./check-query.js";
 import { QueriesService } from "./queries.service.js";
 
 @Controller()
@@ -48,6 +48,6 @@ export class QueriesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<unknown> {
     reply.status(200);
-    return this.queries.explain(caller, validateBody(explainBody, body));
+    return this.queries.explain(caller, checkExplain(body));
   }
 }

@@ -1,12 +1,11 @@
 import { Inject, Injectable } from "@nestjs/common";
 import type { z } from "zod";
 import { EspalierError, isId } from "#core";
-import type { Memory } from "#memory";
-import { parse } from "#query";
+import type { Memory, MemorySchema } from "#memory";
+import { explain, parse, plan, validate } from "#query";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { reaches, type Caller } from "../http/caller.js";
-import type { ExplainBody, parseShape } from "../wire/query.js";
-import { checkScorer } from "./check-query.js";
+import type { ExplainBody, explainShape, parseShape } from "../wire/query.js";
 
 /** Queries as texts: nothing here reads a node. */
 @Injectable()
@@ -19,10 +18,28 @@ export class QueriesService {
     return { query: canonical, ast, warnings: warnings.map((warning) => ({ ...warning })) };
   }
 
-  async explain(caller: Caller, body: ExplainBody): Promise<unknown> {
-    checkScorer(body.scorer);
+  /**
+   * The plan as a query with these settings would have it. With a memory, names are validated against its schema.
+   * @throws EspalierError the parser's located errors, `memory_not_found`, `unknown_type`, `unknown_attribute`
+   */
+  async explain(caller: Caller, body: ExplainBody): Promise<z.input<typeof explainShape>> {
     const memory = body.memory === undefined ? undefined : await this.#memory(caller, body.memory);
-    return memory;
+    const query = parse(body.query);
+    const warnings = memory === undefined ? [] : validate(query, await this.#schema(memory));
+    const scorer = body.scorer ?? memory?.scoring.scorer;
+    const knowledge = {
+      ...{ topK: body.topK, exact: body.exact },
+      ...(scorer !== undefined && { scorer, pushesDown: scorer !== "entailment" }),
+    };
+    return {
+      query: query.canonical,
+      ...explain(plan(query.ast), knowledge),
+      warnings: [...query.warnings, ...warnings].map((warning) => ({ ...warning })),
+    };
+  }
+
+  #schema(memory: Memory): Promise<MemorySchema> {
+    return this.dependencies.tree.schema({ tenant: memory.tenant, memory: memory.id });
   }
 
   async #memory(caller: Caller, id: string): Promise<Memory> {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { scorerName } from "#jobs";
+import { queryPayload, scorerName } from "#jobs";
 import { attributes } from "./attributes.js";
 
 const subtreeShape = z
@@ -75,8 +75,8 @@ export const explainBody = z
     query: z.string().min(1),
     memory: z.string().min(1).optional(),
     scorer: z.string().optional(),
-    topK: z.number().int().min(1).optional(),
-    exact: z.boolean().optional(),
+    topK: queryPayload.shape.topK,
+    exact: queryPayload.shape.exact,
   })
   .meta({ id: "ExplainRequest" });
 export type ExplainBody = z.output<typeof explainBody>;
