@@ -16,6 +16,8 @@ process.once("exit", () => {
 /** A real worker process of the build, as a supervisor runs it. */
 export interface WorkerProcess {
   readonly pid: number;
+  /** The channel between the worker and its parent. */
+  readonly channel: ChildProcess;
   /** SIGKILL, as a crash would. */
   kill(): Promise<void>;
   /** SIGTERM; answers the exit code. */
@@ -62,6 +64,7 @@ export async function startWorkerProcess(options: WorkerProcessOptions): Promise
   };
   return {
     pid: worker.pid ?? 0,
+    channel: worker,
     kill: async () => {
       await end("SIGKILL");
     },

@@ -30,7 +30,7 @@ export async function openRuntime(
   settings: Partial<JobSettings> = {},
 ): Promise<OpenRuntime> {
   await using opened = new AsyncDisposableStack();
-  const stores = await openStores({ dataFolder: config.dataFolder, clock: systemClock });
+  const stores = openStores({ folder: config.dataFolder, clock: systemClock });
   opened.defer(() => stores.close());
   const models = { modelsFolder: config.modelsFolder, now: () => performance.now(), ...hooksOf(metrics) };
   const timed = <T extends object>(store: string, target: T): T =>

@@ -8,8 +8,9 @@ import { createWorkerApplication } from "./worker.module.js";
 /** How often expired payloads and results are removed. */
 const SWEEP_MS = 600_000;
 
-/** Of the seconds that a stop may take: draining, then giving back and closing. */
-const DRAIN_SHARE = 0.75;
+/** Of the seconds that a stop may take: draining, then giving back what did not end; the rest is for closing. */
+const DRAIN_SHARE = 0.7;
+const GIVE_BACK_SHARE = 0.15;
 
 export interface WorkerOptions {
   /** Default: all. */
@@ -60,7 +61,8 @@ export async function startWorker(config: Config, options: WorkerOptions = {}): 
     },
     ...(options.jobSettings !== undefined && { settings: options.jobSettings }),
   });
-  opened.defer(() => workers.close(config.shutdownSeconds * 1_000 * DRAIN_SHARE));
+  const stopMs = config.shutdownSeconds * 1_000;
+  opened.defer(() => workers.close({ drainMs: stopMs * DRAIN_SHARE, giveBackMs: stopMs * GIVE_BACK_SHARE }));
   const metricsUrl = options.serveMetrics === true ? await serveOwn(config, metrics, opened) : undefined;
   answerMetrics(process, () => metrics.snapshot());
   await workers.ready();

@@ -161,7 +161,7 @@ test("a worker that stops drains what runs", async () => {
   const client = bench.client();
   const { id } = await client.submit(request("insert"));
   await untilState(client, id, "active");
-  const closing = workers.close(5_000);
+  const closing = workers.close({ drainMs: 5_000, giveBackMs: 50 });
   answer.resolve("drained");
   await closing;
   expect(await client.get("ten_a", id)).toMatchObject({ state: "completed", result: "drained", attempts: 1 });
@@ -179,9 +179,19 @@ test("a stop that runs out of time gives the job back unharmed: nothing stalls, 
   const client = bench.client();
   const { id } = await client.submit(request("insert"));
   await untilState(client, id, "active");
-  await workers.close(10);
+  await workers.close({ drainMs: 10, giveBackMs: 1_000 });
   expect(await client.get("ten_a", id)).toMatchObject({ state: "queued" });
   expect(await client.counts()).toMatchObject({ insert: { waiting: 1, active: 0, delayed: 0 } });
   await bench.workers({ insert: async () => "by the next" });
   expect(await untilState(client, id, "completed")).toMatchObject({ result: "by the next", attempts: 2 });
+});
+
+test("a handler that does not obey its signal at a stop is left behind, and its job given back all the same", async () => {
+  const workers = await bench.workers({ insert: () => new Promise<never>(() => undefined) });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await untilState(client, id, "active");
+  await workers.close({ drainMs: 0, giveBackMs: 1_000 });
+  expect(await client.get("ten_a", id)).toMatchObject({ state: "queued" });
+  expect(await client.counts()).toMatchObject({ insert: { waiting: 1, active: 0, delayed: 0 } });
 });

@@ -33,6 +33,12 @@ export interface JobWorkersOptions {
   readonly onError?: (error: Error) => void;
 }
 
+/** How long the parts of a stop may take. */
+export interface StopLimits {
+  readonly drainMs: number;
+  readonly giveBackMs: number;
+}
+
 export interface JobWorkers {
   /** Resolves when every queue is being read. */
   ready(): Promise<void>;
@@ -40,9 +46,10 @@ export interface JobWorkers {
   active(): number;
   /**
    * Takes no more jobs, waits up to `drainMs` for those that run, then aborts their signals and gives them back to their
-   * queues; what does not obey is left to the stalled check. Closes the connections.
+   * queues, for which it takes up to `giveBackMs`. Closes the connections. What could not be given back by then (Redis is
+   * away) is left to the stalled check.
    */
-  close(drainMs: number): Promise<void>;
+  close(limits: StopLimits): Promise<void>;
 }
 
 /**
@@ -76,7 +83,7 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
       await Promise.all(workers.map((worker) => worker.waitUntilReady()));
     },
     active: () => running.size,
-    close: (drainMs) => closeWorkers({ workers, running, settings, connections: [redis, control] }, drainMs),
+    close: (limits) => closeWorkers({ workers, running, connections: [redis, control] }, limits),
   };
 }
 
@@ -151,15 +158,17 @@ class StatusWorker extends Worker<JobData> {
 interface Closing {
   readonly workers: readonly StatusWorker[];
   readonly running: ReadonlyMap<string, AbortController>;
-  readonly settings: JobSettings;
   readonly connections: readonly Redis[];
 }
 
-async function closeWorkers({ workers, running, settings, connections }: Closing, drainMs: number): Promise<void> {
+async function closeWorkers(
+  { workers, running, connections }: Closing,
+  { drainMs, giveBackMs }: StopLimits,
+): Promise<void> {
   const drained = Promise.all(workers.map((worker) => worker.close()));
   if (!(await within(drained, drainMs))) {
-    for (const controller of running.values()) stopRun(controller, "shutdown");
-    if (!(await within(drained, settings.abortGraceMs))) {
+    for (const controller of running.values()) stopRun(controller, "shutdown", giveBackMs / 2);
+    if (!(await within(drained, giveBackMs))) {
       await Promise.all(workers.map((worker) => worker.abandon()));
     }
   }

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError, randomId, systemClock } from "#core";
+import { Worker } from "bullmq";
 import { createJobClient } from "./job-client.js";
 import { requeueActive } from "./requeue-active.js";
-import type { JobSettings } from "./settings.js";
 import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 
 let bench: JobBench;
@@ -103,35 +103,40 @@ test("workers resume after an outage, and no acknowledged job is lost", async ()
   expect([...effects.keys()].sort()).toEqual([...ids].sort());
 });
 
-test("what a dead worker had active is given back at once, and counts as stalled", async () => {
-  const queues = Object.fromEntries(
-    Object.entries(bench.settings.queues).map(([kind, queue]) => [kind, { ...queue, lockMs: 60_000 }]),
-  ) as unknown as JobSettings["queues"];
-  const settings = { ...bench.settings, queues };
+/** Takes the next insert as a worker that then dies without a word: the job stays active, its lock stays. */
+async function takeAndDie(): Promise<void> {
+  const { promise: taken, resolve } = Promise.withResolvers<undefined>();
+  const take = (): Promise<never> => {
+    resolve(undefined);
+    return new Promise<never>(() => undefined);
+  };
+  const worker = new Worker("insert", take, {
+    connection: bench.bare(),
+    prefix: `{${bench.settings.prefix}-insert}`,
+    lockDuration: 60_000,
+    stalledInterval: 200,
+  });
+  await taken;
+  await worker.close(true);
+}
+
+test("what a dead worker had active is given back at once", async () => {
   const client = bench.client();
   const { id } = await client.submit(request("insert"));
-  // A worker that is gone without a word: its lock stays.
-  const gone = await bench.workers({ insert: () => new Promise<never>(() => undefined) }, { settings });
-  await untilState(client, id, "active");
-  await gone.close(0);
+  await takeAndDie();
   expect(await client.counts()).toMatchObject({ insert: { active: 1, waiting: 0 } });
-  expect(await requeueActive(bench.redis.address, { settings })).toBe(1);
+  expect(await requeueActive(bench.redis.address, { settings: bench.settings })).toBe(1);
   expect(await client.counts()).toMatchObject({ insert: { active: 0, waiting: 1 } });
-  await bench.workers({ insert: async () => "by the next" }, { settings });
+  await bench.workers({ insert: async () => "by the next" });
   expect(await untilState(client, id, "completed")).toMatchObject({ result: "by the next", attempts: 2 });
-  expect(await requeueActive(bench.redis.address, { settings })).toBe(0);
+  expect(await requeueActive(bench.redis.address, { settings: bench.settings })).toBe(0);
 });
 
 test("a job that kills its worker each time ends as dead, also when it is given back at once", async () => {
   const client = bench.client();
   const { id } = await client.submit(request("insert"));
   for (let death = 1; death <= 3; death++) {
-    const gone = await bench.workers({ insert: () => new Promise<never>(() => undefined) });
-    await until(async () => {
-      const record = await client.get("ten_a", id);
-      return record.state === "active" && record.attempts === death;
-    });
-    await gone.close(0);
+    await takeAndDie();
     await requeueActive(bench.redis.address, { settings: bench.settings });
   }
   await bench.workers({ insert: async () => "never" });

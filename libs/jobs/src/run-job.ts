@@ -43,15 +43,19 @@ export interface RunDeps extends StatusDeps {
 
 /** A run that is stopped from outside never reaches its handler's result. */
 class Stopped extends Error {
-  constructor(readonly reason: StopReason) {
+  constructor(
+    readonly reason: StopReason,
+    /** How long a handler may take to obey at a shutdown. */
+    readonly graceMs: number,
+  ) {
     super(`The run was stopped: ${reason}.`);
     this.name = "Stopped";
   }
 }
 
 /** Aborts a run. The handler's signal carries the reason. */
-export function stopRun(controller: AbortController, reason: StopReason): void {
-  controller.abort(new Stopped(reason));
+export function stopRun(controller: AbortController, reason: StopReason, graceMs = 0): void {
+  controller.abort(new Stopped(reason, graceMs));
 }
 
 /** Runs a job to an end that BullMQ understands: returns, or throws what makes BullMQ retry, fail or give back. */
@@ -114,17 +118,41 @@ async function handleJob(
     const handler = deps.handlers.get(job.name);
     if (handler === undefined) throw new EspalierError("unknown_job_kind", `No handler for the job ${job.name}.`);
     const payload = await readPayload(deps, job.data);
-    const value = await handler(payload, {
+    const run = handler(payload, {
       ...{ id: job.data.id, tenant: job.data.tenant, memory: job.data.memory, createdAt: job.data.createdAt },
       ...{ attempt: job.attemptsStarted, signal },
       progress: (done, total) => {
         progress.set(done, total);
       },
     });
+    const value = await orShutdown(run, signal);
     return { value, progress: progress.last };
   } finally {
     clearTimeout(announcing);
     await progress.close();
+  }
+}
+
+/**
+ * A handler that does not obey its signal in time at a shutdown is left behind: its process ends, its effects happen once
+ * by the inbox, and its job can run elsewhere at once. A cancelled one is waited for: what it did must be told.
+ */
+async function orShutdown<T>(run: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: left, reject } = Promise.withResolvers<never>();
+  let timer: NodeJS.Timeout | undefined;
+  const leave = (): void => {
+    const reason: unknown = signal.reason;
+    if (!(reason instanceof Stopped) || reason.reason !== "shutdown") return;
+    timer = setTimeout(() => {
+      reject(reason);
+    }, reason.graceMs);
+  };
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    return await Promise.race([run, left]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", leave);
   }
 }
 

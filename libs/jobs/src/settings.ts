@@ -92,8 +92,6 @@ export interface JobSettings {
   readonly progressMs: number;
   /** A `late` run that lasts longer is announced as `active`. */
   readonly announceAfterMs: number;
-  /** How long a stop that ran out of time waits for handlers to obey their signal. */
-  readonly abortGraceMs: number;
   /** Events kept per job (approximately). */
   readonly eventsPerJob: number;
   /** Jobs kept in a tenant's list; the oldest leave it first. */
@@ -121,7 +119,6 @@ export const JOB_SETTINGS: JobSettings = {
   pollMs: 1_000,
   progressMs: 250,
   announceAfterMs: 50,
-  abortGraceMs: 1_500,
   eventsPerJob: 500,
   jobsPerTenant: 10_000,
   watchersPerJob: 16,

@@ -65,12 +65,12 @@ export async function openJobBench(): Promise<JobBench> {
       const roles = [...new Set(named.map(({ name }) => ROLE_OF[name] ?? "query"))];
       const base = { redis: redis.address, payloadStore: payloads, clock: systemClock, settings: bench.settings };
       const workers = startJobWorkers({ ...base, roles, handlers: named, ...options });
-      opened.push(() => workers.close(0));
+      opened.push(() => workers.close({ drainMs: 0, giveBackMs: 50 }));
       await workers.ready();
       return workers;
     },
     bare() {
-      const bare = new Redis({ path: redis.address, disconnectTimeout: 100 });
+      const bare = new Redis({ path: redis.address, disconnectTimeout: 100, maxRetriesPerRequest: null });
       opened.push(() => {
         bare.disconnect();
       });
@@ -113,7 +113,6 @@ function freshSettings(): JobSettings {
     pollMs: 100,
     progressMs: 20,
     announceAfterMs: 20,
-    abortGraceMs: 50,
     callTimeoutMs: 1_500,
     connectGraceMs: 200,
     queues: queues as unknown as JobSettings["queues"],
