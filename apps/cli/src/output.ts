@@ -27,7 +27,11 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
     chars: RULES,
   });
   made.push(...rows.map((row) => [...row]));
-  return made.toString();
+  return made
+    .toString()
+    .split("\n")
+    .map((line) => line.trimEnd())
+    .join("\n");
 }
 
 const RULES = {
