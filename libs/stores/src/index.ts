@@ -1,3 +1,4 @@
+export { inMemoryStores } from "./in-memory/in-memory-stores.js";
 export { inspectDatabase, type DatabaseInspection } from "./sqlite/inspect-database.js";
 export { openStores, type OpenStoresOptions } from "./sqlite/open-stores.js";
-export type { Stores } from "./stores.js";
+export type { CacheLimits, Stores } from "./stores.js";

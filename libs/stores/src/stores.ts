@@ -1,3 +1,4 @@
+import { LIMITS } from "#core";
 import type { BlobStore, CacheStore, KeyStore, LexicalIndex, TreeStore, VectorStore } from "#memory";
 
 /** All stores of one process, over one place where the data lies. */
@@ -13,3 +14,14 @@ export interface Stores {
   /** Waits for the write in progress, then gives everything back. Later calls answer `store_unavailable`. */
   close(): Promise<void>;
 }
+
+/** Largest numbers of rows of the persistent caches, over all tenants; the oldest go first. */
+export interface CacheLimits {
+  readonly embeddings: number;
+  readonly entailments: number;
+}
+
+export const DEFAULT_CACHE_LIMITS: CacheLimits = {
+  embeddings: LIMITS.cachedEmbeddings,
+  entailments: LIMITS.cachedEntailments,
+};

@@ -1,20 +1,9 @@
-import { LIMITS } from "#core";
 import type { CacheStore } from "#memory";
 import type { Embedding, EmbeddingCache, EntailmentCache } from "#scoring";
+import type { CacheLimits } from "../stores.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import { bytesOf } from "./vector-sets.js";
-
-/** Largest numbers of rows, over all tenants; the oldest go first. */
-export interface CacheLimits {
-  readonly embeddings: number;
-  readonly entailments: number;
-}
-
-export const DEFAULT_CACHE_LIMITS: CacheLimits = {
-  embeddings: LIMITS.cachedEmbeddings,
-  entailments: LIMITS.cachedEntailments,
-};
 
 /**
  * Caches in a file of their own: a query that keeps a vector never waits for a long change set, and what can be computed

@@ -11,9 +11,10 @@
  */
 import { EspalierError, type MemoryScope, RETENTION_SECONDS } from "#core";
 import type { ChangeSet, CommitResult, NewState } from "#memory";
+import { ROOT_TYPE } from "../value-kinds.js";
 import type { Connection } from "./connection.js";
 import { findHead, type MemoryHead } from "./memories.js";
-import { ROOT_TYPE, SchemaDelta } from "./schema-delta.js";
+import { SchemaDelta } from "./schema-delta.js";
 import { NEVER, type StateTuple, STATE_WIDTH, stateColumns, stateOf } from "./states.js";
 import { indexedFields, TermWriter } from "./term-sets.js";
 import { countEndedVectors, VectorWriter } from "./vector-sets.js";

@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, EspalierError, LIMITS, systemClock } from "#core";
-import type { Stores } from "../stores.js";
+import { type CacheLimits, DEFAULT_CACHE_LIMITS, type Stores } from "../stores.js";
 import { SqliteBlobStore } from "./blob-store.js";
-import { type CacheLimits, DEFAULT_CACHE_LIMITS, SqliteCacheStore } from "./cache-store.js";
+import { SqliteCacheStore } from "./cache-store.js";
 import { Database } from "./database.js";
 import { SqliteKeyStore } from "./key-store.js";
 import { SqliteLexicalIndex } from "./lexical-index.js";

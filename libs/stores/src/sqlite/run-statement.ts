@@ -67,7 +67,8 @@ class RunBuilder {
     const weight = last.weight === undefined ? "" : `, ${last.weight} AS weight`;
     const alias = last.current ?? "";
     const columns = keyColumns(alias) + (this.run.values ? `, ${valueColumns(alias)}` : "") + weight;
-    const select = `SELECT ${columns}${body(last)}${ascending(last)}`;
+    const limit = this.run.limit === undefined ? "" : `\nLIMIT ${this.#parameters.bind(this.run.limit)}`;
+    const select = `SELECT ${columns}${body(last)}${ascending(last)}${limit}`;
     const sql = this.#tables.length === 0 ? select : `WITH ${this.#tables.join(",\n")}\n${select}`;
     const uniform = uniformWeight(this.run.contexts);
     return { sql, parameters: this.#parameters.values, weight: last.weight === undefined ? uniform : undefined };

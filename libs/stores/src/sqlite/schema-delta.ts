@@ -1,9 +1,7 @@
 import { type Attributes, type AttributeValue, printValue } from "#core";
 import type { ValueKind } from "#memory";
+import { kindOf } from "../value-kinds.js";
 import type { Connection } from "./connection.js";
-
-/** The parent type of the root's children. */
-export const ROOT_TYPE = "Memory";
 
 interface Described {
   readonly type: string;
@@ -41,9 +39,9 @@ export class SchemaDelta {
 
   /** Writes the counters; true if anything appeared or disappeared. */
   apply(connection: Connection, memory: number): boolean {
-    let changed = false;
+    const edges: boolean[] = [];
     const note = (count: number, delta: number): void => {
-      changed ||= count === 0 || count === delta;
+      edges.push(count === 0 || count === delta);
     };
     for (const [type, delta] of this.#types) {
       if (delta === 0) continue;
@@ -58,6 +56,7 @@ export class SchemaDelta {
       if (count === 0) continue;
       note(bump(connection, "schema_relations", { parent, child }, { memory, count }), count);
     }
+    const changed = edges.includes(true);
     for (const table of changed ? ["schema_types", "schema_names", "schema_relations"] : []) {
       connection.run(`DELETE FROM ${table} WHERE memory = ? AND count = 0`, [memory]);
     }
@@ -91,10 +90,4 @@ function bump(
     { memory, ...key, ...deltas },
   );
   return row?.count ?? 0;
-}
-
-export function kindOf(value: AttributeValue): ValueKind {
-  if (typeof value === "string") return "string";
-  if (typeof value === "number") return "number";
-  return typeof value === "boolean" ? "boolean" : "list";
 }

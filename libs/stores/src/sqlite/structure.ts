@@ -1,4 +1,5 @@
 import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
+import { byEvidence } from "../evidence-order.js";
 import type { Connection } from "./connection.js";
 import { evidenceStatement } from "./evidence-statement.js";
 import { runStatement } from "./run-statement.js";
@@ -65,19 +66,4 @@ function evidenceRow(tuple: readonly Cell[], nodeWidth: number): EvidenceRow {
 function inOrder(rows: RunRow[]): readonly RunRow[] {
   const sorted = rows.every((row, index) => index === 0 || (rows[index - 1]?.key.pathKey ?? "") < row.key.pathKey);
   return sorted ? rows : rows.sort((left, right) => (left.key.pathKey < right.key.pathKey ? -1 : 1));
-}
-
-/** By context, path, evidence node, then the other nodes of the chain; nodes in document order. */
-export function byEvidence(left: EvidenceRow, right: EvidenceRow): number {
-  if (left.context !== right.context) return left.context - right.context;
-  if (left.path !== right.path) return left.path - right.path;
-  const [leftPaths, rightPaths] = [chainPaths(left), chainPaths(right)];
-  const index = leftPaths.findIndex((path, at) => path !== rightPaths[at]);
-  if (index < 0) return 0;
-  return (leftPaths[index] ?? "") < (rightPaths[index] ?? "") ? -1 : 1;
-}
-
-function chainPaths({ chain }: EvidenceRow): readonly string[] {
-  const paths = chain.map(({ key }) => key.pathKey);
-  return [paths.at(-1) ?? "", ...paths];
 }

@@ -62,7 +62,7 @@ export function readPaths(scope: ReadScope, ids: readonly string[]): ReadonlyMap
   );
 }
 
-/** Subtrees in document order, `limit` nodes in all; one statement. */
+/** Subtrees in document order, `limit` nodes in all; one statement, whose loops give the order. */
 export function readSubtrees(
   scope: ReadScope,
   ids: readonly string[],
@@ -76,18 +76,18 @@ export function readSubtrees(
      WHERE r.memory = :memory AND r.id = i.value AND ${liveCondition("r", scope.liveness)}
        AND s.memory = :memory AND s.path >= r.path AND s.path < r.path || '/'
        AND (s.path = r.path OR s.path > r.path || '.') AND ${liveCondition("s", scope.liveness)}
-     ORDER BY i.key LIMIT :limit`,
+     LIMIT :limit`,
     { ids: JSON.stringify([...new Set(ids)]), limit: limit + 1 },
   );
   const nodes = new Map<string, NodeState[]>();
   for (const row of rows.slice(0, limit)) {
-    const root = row[STATE_WIDTH] as string;
+    const root = row[STATE_WIDTH];
     const subtree = nodes.get(root) ?? [];
     subtree.push(stateOf(row as unknown as StateTuple));
     nodes.set(root, subtree);
   }
-  if (rows.length <= limit) return { nodes, truncated: [] };
-  const cut = rows[limit]?.[STATE_WIDTH] as string;
+  const cut = rows[limit]?.[STATE_WIDTH];
+  if (cut === undefined) return { nodes, truncated: [] };
   const known = new Set(readNodes(scope, ids).map(({ id }) => id));
   const order = [...new Set(ids)].filter((id) => known.has(id));
   const truncated = order.slice(order.indexOf(cut));
@@ -142,7 +142,7 @@ export function readChildren(
   );
   const nodes = rows.slice(0, page.limit).map((row) => ({
     ...stateOf(row as unknown as StateTuple),
-    children: row[STATE_WIDTH] as number,
+    children: row[STATE_WIDTH],
   }));
   const last = nodes.at(-1);
   return { nodes, ...(rows.length > page.limit && last !== undefined && { next: last.pathKey }) };
@@ -195,6 +195,7 @@ export function readPage(
   ).map(stateOf);
 }
 
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- a caller names the rows that its statement has
 function tuples<Row extends readonly unknown[]>(
   { connection, memory, liveness }: ReadScope,
   sql: string,

@@ -2,13 +2,14 @@ import { fieldText, type MemoryScope, NODE_FIELD, type NodeFilter, roundRelevanc
 import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
 import type { ScoredKey, StateRef } from "#scoring";
 import { BestFirst } from "../best-first.js";
+import { inverseLength, Query } from "../cosine.js";
 import { fingerprintOf } from "../point-fingerprint.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import { filterSelect } from "./filter-conditions.js";
 import { findHead, livenessAt, type MemoryHead } from "./memories.js";
 import { keyColumns, keyOf, type KeyTuple, type Liveness, liveCondition, NEVER, valuesOf } from "./states.js";
-import { bytesOf, checkDimension, findVectorSet, type VectorSet, VectorWriter } from "./vector-sets.js";
+import { bytesOf, checkDimension, findVectorSet, vectorOf, type VectorSet, VectorWriter } from "./vector-sets.js";
 
 /** What a read works on: the memory at a revision, and the set of its vectors if there is one. */
 interface OpenSet {
@@ -103,7 +104,7 @@ export class SqliteVectorStore implements VectorStore {
   }
 }
 
-/** Cosines of named states, computed beside the rows by sqlite-vec. */
+/** Cosines of named states, one after the other as the statement finds them. */
 function scoresByStatement(
   { connection, memory, set }: OpenSet,
   vector: Float32Array,
@@ -111,16 +112,21 @@ function scoresByStatement(
 ): Float64Array {
   const values = new Float64Array(states.length).fill(Number.NaN);
   if (set === undefined || states.length === 0) return values;
-  const rows = connection.tuples<readonly [index: number, cosine: number]>(
-    `SELECT i.key, 1 - vec_distance_cosine(v.vector, :vector) FROM json_each(:states) i
+  const rows = connection.iterate<readonly [index: number, vector: Uint8Array]>(
+    `SELECT i.key, v.vector FROM json_each(:states) i
      CROSS JOIN states s INDEXED BY states_by_id ON s.memory = :memory AND s.id = i.value ->> 0 AND s.born = i.value ->> 1
      CROSS JOIN vectors v INDEXED BY vectors_by_state ON v.vector_set = :set AND v.state = s.row`,
-    { memory: memory.row, set: set.id, vector: bytesOf(vector), states: refsOf(states) },
+    { memory: memory.row, set: set.id, states: refsOf(states) },
   );
-  for (const [index, cosine] of rows) values[index] = cosine;
+  const query = new Query(vector);
+  for (const [index, bytes] of rows) values[index] = cosineOf(query, bytes);
   return values;
 }
 
+/**
+ * The best of a filter without reading vectors into this process: sqlite-vec computes near values (32-bit arithmetic) beside
+ * the rows, and those that can be among the best are computed again exactly.
+ */
 function topKByStatement(
   { connection, memory, liveness, set }: OpenSet,
   vector: Float32Array,
@@ -129,18 +135,57 @@ function topKByStatement(
 ): readonly ScoredKey[] {
   if (set === undefined) return [];
   const candidates = filterSelect(filter, memory.row, liveness);
-  const best = new BestFirst<{ readonly row: number; readonly path: string; readonly value: number }>(limit);
+  const near = new BestFirst<Near>(limit);
+  const possible: Near[] = [];
   const rows = connection.iterate<readonly [row: number, path: string, cosine: number]>(
     `WITH candidates AS (${candidates.sql})
      SELECT c.row, c.path, 1 - vec_distance_cosine(v.vector, :vector) FROM candidates c
      CROSS JOIN vectors v INDEXED BY vectors_by_state ON v.vector_set = :set AND v.state = c.row`,
     { ...candidates.parameters, set: set.id, vector: bytesOf(vector) },
   );
-  for (const [row, path, cosine] of rows) {
-    const value = roundRelevance(cosine);
-    if (value > 0) best.offer({ row, path, value });
+  for (const [row, path, value] of rows) {
+    if (value <= -NEAR_ERROR || value < near.threshold - NEAR_ERROR) continue;
+    possible.push({ row, path, value });
+    near.offer({ row, path, value });
   }
-  return withKeys(connection, best.ranked());
+  const chosen = possible.filter(({ value }) => value >= near.threshold - NEAR_ERROR);
+  return withKeys(connection, exactly(connection, set, vector, chosen, limit));
+}
+
+interface Near {
+  readonly row: number;
+  readonly path: string;
+  readonly value: number;
+}
+
+/** More than twice the error of 32-bit sums of a few thousand products. */
+const NEAR_ERROR = 1e-4;
+
+function exactly(
+  connection: Connection,
+  set: VectorSet,
+  vector: Float32Array,
+  chosen: readonly Near[],
+  limit: number,
+): readonly Near[] {
+  const query = new Query(vector);
+  const best = new BestFirst<Near>(limit);
+  const rows = connection.iterate<readonly [index: number, vector: Uint8Array]>(
+    `SELECT i.key, v.vector FROM json_each(?) i
+     CROSS JOIN vectors v INDEXED BY vectors_by_state ON v.vector_set = ? AND v.state = i.value`,
+    [JSON.stringify(chosen.map(({ row }) => row)), set.id],
+  );
+  for (const [index, bytes] of rows) {
+    const value = roundRelevance(cosineOf(query, bytes));
+    const state = chosen[index];
+    if (state !== undefined && value > 0) best.offer({ ...state, value });
+  }
+  return best.ranked();
+}
+
+function cosineOf(query: Query, bytes: Uint8Array): number {
+  const vector = vectorOf(bytes);
+  return query.cosine(vector, 0, inverseLength(vector, 0, vector.length));
 }
 
 /** The keys of ranked states. */
