@@ -20,6 +20,4 @@ export { WriteQueue } from "./writing/write-queue.js";
 export { embedFields, type EmbedFieldsResult } from "./maintenance/embed-fields.js";
 export { reembed, type ReembedResult } from "./maintenance/reembed.js";
 export { retext, type RetextContext, type RetextResult } from "./maintenance/retext.js";
-export * from "./readers/explain-query.js";
-export { QueryCompiler, type CompiledQuery } from "./readers/query-compiler.js";
 export { Reader } from "./readers/reader.js";

@@ -11,8 +11,6 @@ import { aJob } from "../testing/a-memory.js";
 import { countCalls } from "../testing/count-calls.js";
 import { openServices, type TestServices } from "../testing/open-services.js";
 import { WriteQueue } from "../writing/write-queue.js";
-import { explainQuery } from "./explain-query.js";
-import { QueryCompiler } from "./query-compiler.js";
 import { Reader } from "./reader.js";
 
 const poi = (name: string, cost: number): object => ({ type: "POI", attributes: { name, cost } });
@@ -292,17 +290,4 @@ test("a cancelled query stops", async () => {
   const controller = new AbortController();
   controller.abort(new EspalierError("cancelled", "The job was cancelled."));
   expect(await codeOf(ask('//Day[node~="x"]', {}, { signal: controller.signal }))).toBe("cancelled");
-});
-
-test("explain tells the plan with and without a memory, and reads no node", async () => {
-  const { services, scope } = await open();
-  const compiler = new QueryCompiler(services.tree);
-  const alone = await explainQuery(compiler, { query: "//Nowhere" });
-  expect([alone.query, alone.warnings]).toEqual(["//Nowhere", []]);
-  const memory = await services.tree.getMemory(scope);
-  expect(await codeOf(explainQuery(compiler, { query: "//Nowhere", memory }))).toBe("unknown_type");
-  const searched = await explainQuery(compiler, { query: '//POI[node~="x"]', memory });
-  expect(searched.text).toContain("search //POI for the best 10");
-  const costly = await explainQuery(compiler, { query: '//POI[node~="x"]', memory, scorer: "entailment" });
-  expect(costly.text).not.toContain("search");
 });

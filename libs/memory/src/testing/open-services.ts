@@ -1,12 +1,12 @@
 import { EspalierError, type IdSource, idFromUuid, type MemoryScope } from "#core";
 import { Embedder, embeddingProcessCache, Entailer, entailmentProcessCache, type EntailmentModel } from "#scoring";
-import { inMemoryStores } from "#stores";
+import { inMemoryStores, type Stores } from "#stores";
 import type { Memory } from "../memory.js";
 import type { MemoryServices } from "../services.js";
 import { aMemory } from "./a-memory.js";
 import { BagOfWordsModel } from "./bag-of-words-model.js";
 
-/** The reference stores and test models behind the services of a process. */
+/** Stores and test models behind the services of a process. */
 export interface TestServices {
   readonly services: MemoryServices;
   readonly model: BagOfWordsModel;
@@ -18,11 +18,13 @@ export interface TestServices {
 /** Fresh, empty services. `wrap` may stand between the code and the stores. */
 export function openServices(
   options: {
+    /** Absent: the in-memory ones. */
+    readonly stores?: Stores;
     readonly wrap?: (services: MemoryServices) => MemoryServices;
     readonly entailment?: EntailmentModel;
   } = {},
 ): TestServices {
-  const stores = inMemoryStores();
+  const stores = options.stores ?? inMemoryStores();
   const model = new BagOfWordsModel();
   const otherModel = new BagOfWordsModel("other-words");
   let time = 1_000;
