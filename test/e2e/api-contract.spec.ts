@@ -142,6 +142,21 @@ describe("real answers have the shapes of the document", () => {
       expect.objectContaining({ path: "/Itinerary[1]/Day[1]", attributes: { number: 1, tags: ["arrival", "easy"] } }),
       expect.objectContaining({ path: "/Itinerary[1]/Day[2]", children: 1 }),
     ]);
+    const all = await expectShape(OPERATIONS.getTree, `/v1/memories/${memory}/tree?depth=3&limit=4`);
+    const rest = await bench.client.call(
+      "GET",
+      `/v1/memories/${memory}/tree?depth=3&cursor=${all.body.nextCursor ?? ""}`,
+    );
+    expect([...all.body.items, ...rest.body.items].map(({ path }) => path)).toEqual([
+      "/Itinerary[1]",
+      "/Itinerary[1]/Day[1]",
+      "/Itinerary[1]/Day[1]/POI[1]",
+      "/Itinerary[1]/Day[1]/POI[2]",
+      "/Itinerary[1]/Day[2]",
+      "/Itinerary[1]/Day[2]/POI[1]",
+      "/Itinerary[2]",
+      "/Itinerary[2]/Day[1]",
+    ]);
     const body = { query: '//Day [ avg( /POI[ node ~ "x" ] ) ]' };
     const parsed = await expectShape(OPERATIONS.parseQuery, "/v1/query/parse", { body });
     expect(parsed.body["query"]).toBe('//Day[avg(/POI[node~="x"])]');

@@ -125,7 +125,7 @@ function startStubs(
     .flat()
     .map((name) => ({ name, handle: chosen[name] ?? refuse }));
   const workers = startJobWorkers({ ...shared, roles: JOB_KINDS, handlers });
-  return { close: () => workers.close(0) };
+  return { close: () => workers.close({ drainMs: 0, giveBackMs: 1_000 }) };
 }
 
 async function refuse(): Promise<never> {

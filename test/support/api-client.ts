@@ -9,7 +9,12 @@ export interface AnswerBody {
   readonly finishedAt: string;
   readonly result: unknown;
   readonly templates: unknown;
-  readonly items: readonly { readonly id: string; readonly memory: string; readonly state: string }[];
+  readonly items: readonly {
+    readonly id: string;
+    readonly memory: string;
+    readonly state: string;
+    readonly path: string;
+  }[];
   readonly nextCursor?: string;
   readonly code: string;
   readonly detail: string;

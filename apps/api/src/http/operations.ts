@@ -157,7 +157,7 @@ export const OPERATIONS = {
     method: "GET",
     path: `${MEMORY}/tree`,
     tag: "memories",
-    summary: "Browse the children of a node (or of the root) in document order",
+    summary: "Browse what lies below a node (or the root) in document order",
     scope: "read",
     query: treeQuery,
     responses: { 200: { description: "A page of nodes.", schema: treePage } },

@@ -1,11 +1,22 @@
 import { z } from "zod";
+import { LIMITS } from "#core";
 import { attributes } from "./attributes.js";
 import { pageOf, paging } from "./text.js";
 
 /** GET /v1/memories/:memory/tree */
 export const treeQuery = paging.extend({
+  /** Those of a deep walk name its open levels. */
+  cursor: z.string().min(1).max(8_192).optional(),
   under: z.string().min(1).max(128).optional().meta({ description: "A node id; the default is the root." }),
+  depth: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(LIMITS.treeDepth)
+    .default(1)
+    .meta({ description: "Levels below it; 1 is its children. Nodes come in document order." }),
 });
+export type TreeQuery = z.output<typeof treeQuery>;
 
 /** A node as the tree route shows it. */
 const treeNodeShape = z
@@ -13,6 +24,7 @@ const treeNodeShape = z
     id: z.string(),
     type: z.string(),
     path: z.string(),
+    parent: z.string().nullable().meta({ description: "Id of the parent; null for a child of the root." }),
     attributes,
     metadata: attributes,
     children: z.number().int().meta({ description: "How many children the node has." }),
