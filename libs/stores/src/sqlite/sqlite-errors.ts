@@ -15,11 +15,10 @@ const UNAVAILABLE: ReadonlyMap<number, string> = new Map([
 
 const BUSY = 5;
 
-/** The low byte of an extended result code is the primary one. */
+/** The low byte of an extended result code is the primary one. Told by its members: SQLite throws errors of the main realm. */
 function primaryCode(thrown: unknown): number | undefined {
-  if (!(thrown instanceof Error)) return undefined;
-  const code = (thrown as Error & { readonly errcode?: unknown }).errcode;
-  return typeof code === "number" ? code & 0xff : undefined;
+  if (typeof thrown !== "object" || thrown === null || !("errcode" in thrown)) return undefined;
+  return typeof thrown.errcode === "number" ? thrown.errcode & 0xff : undefined;
 }
 
 /** Whether another connection holds the lock that was needed. */
@@ -36,5 +35,5 @@ export function toStoreError(thrown: unknown): unknown {
 }
 
 function isClosed(thrown: unknown): boolean {
-  return thrown instanceof Error && (thrown as Error & { readonly code?: unknown }).code === "ERR_INVALID_STATE";
+  return typeof thrown === "object" && thrown !== null && "code" in thrown && thrown.code === "ERR_INVALID_STATE";
 }
