@@ -10,7 +10,14 @@ import { fetchEvidence } from "./fetch-evidence.js";
 import { LocalValues } from "./local-values.js";
 import { NodeTable } from "./node-table.js";
 import type { Plan, PushDown, Stage } from "./plan.js";
-import type { RelevanceSource, RunRow, StructuralRun, StructuralStep, StructureSource } from "./ports.js";
+import type {
+  RelevanceSource,
+  RunRow,
+  StructuralRun,
+  StructuralStep,
+  StructureSource,
+  WeightedContext,
+} from "./ports.js";
 import { rowEvidence, type EvaluatedEvidence } from "./row-evidence.js";
 import { scoreAll } from "./score-all.js";
 import { scoreBest } from "./score-best.js";
@@ -109,14 +116,20 @@ class Evaluator {
       const isLast = index === this.plan.stages.length - 1;
       const final = await this.#stage(stage, contexts, isLast);
       if (isLast || final.set.nodes.length === 0) return final;
-      contexts = Array.from(final.set.nodes, (node, at) => {
-        const { id, pathKey } = this.#table.key(node);
-        return { id, pathKey, weight: final.set.weights[at] ?? 0 };
-      });
+      contexts = this.#contexts(final.set);
       // Nodes keep their index only where values are kept for them: else a stage need not hash an id.
       if (!keeps) this.#table = new NodeTable();
     }
     throw new Error("a plan has at least one stage");
+  }
+
+  #contexts({ nodes, weights }: WeightedSet): readonly WeightedContext[] {
+    const contexts: WeightedContext[] = [];
+    for (let at = 0; at < nodes.length; at++) {
+      const { id, pathKey } = this.#table.key(nodes[at] ?? 0);
+      contexts.push({ id, pathKey, weight: weights[at] ?? 0 });
+    }
+    return contexts;
   }
 
   async #stage(stage: Stage, contexts: StructuralRun["contexts"], isLast: boolean): Promise<Final> {
@@ -150,18 +163,19 @@ class Evaluator {
     if (!costly) await scoreAll(scope);
     const weights = values.weigh(stage.predicates, set.nodes, set.weights);
     known?.forEach((isKnown, at) => {
-      if (isKnown === 0) weights[at] = 0;
+      if (isKnown === 0) weights[at] = 0; // Out: its weight is not known, only that it is too small.
     });
     this.#pruned = known?.includes(0) ?? false;
     tracer?.folded(stage, { nodes: set.nodes, before: set.weights, after: weights, table, values, known });
-    return { set: survivors(set.nodes, weights), scored: { stage, values } };
+    return { set: survivors({ nodes: set.nodes, weights }), scored: { stage, values } };
   }
 
   /** One search for the best nodes below, or among the children of, what the unscored steps find. */
   async #search({ prefix, axis, type, field, text }: PushDown, topK: number): Promise<Final> {
     const contexts = prefix.length === 0 ? [{ id: null, pathKey: "" }] : await this.#prefix(prefix);
-    const none = { set: survivors(new Int32Array(0), new Float64Array(0)), scored: undefined };
-    if (contexts.length === 0) return none;
+    if (contexts.length === 0) {
+      return { set: { nodes: new Int32Array(0), weights: new Float64Array(0) }, scored: undefined };
+    }
     const scope: NodeFilter["scope"] =
       axis === "descendant"
         ? { kind: "descendants", of: contexts.map(({ pathKey }) => pathKey) }
@@ -199,7 +213,14 @@ class Evaluator {
 }
 
 /** A node with weight 0 leaves the set. */
-function survivors(nodes: Int32Array, weights: Float64Array): WeightedSet {
-  const kept = nodes.filter((_, at) => (weights[at] ?? 0) > 0);
-  return { nodes: kept, weights: weights.filter((weight) => weight > 0) };
+function survivors({ nodes, weights }: WeightedSet): WeightedSet {
+  const kept = { nodes: new Int32Array(nodes.length), weights: new Float64Array(nodes.length) };
+  let count = 0;
+  for (let at = 0; at < nodes.length; at++) {
+    const weight = weights[at] ?? 0;
+    if (weight === 0) continue;
+    kept.nodes[count] = nodes[at] ?? 0;
+    kept.weights[count++] = weight;
+  }
+  return { nodes: kept.nodes.subarray(0, count), weights: kept.weights.subarray(0, count) };
 }

@@ -1,3 +1,4 @@
+import type { NodeKey } from "#core";
 import { throwIfAborted } from "./aborted.js";
 import { groupEvidence, nodesAt, type EvidenceSet } from "./evidence-set.js";
 import type { NodeTable } from "./node-table.js";
@@ -29,7 +30,7 @@ export async function fetchEvidence(fetch: {
       continue;
     }
     const { rows, trace } = await fetch.structure.evidence({
-      contexts: Array.from(contexts, (node) => table.key(node)),
+      contexts: keysOf(contexts, table),
       paths: level.aggregates.map(({ path }) => path),
       values: level.values,
     });
@@ -37,6 +38,12 @@ export async function fetchEvidence(fetch: {
     sets.push(groupEvidence(level, contexts, rows, table));
   }
   return sets;
+}
+
+function keysOf(nodes: Int32Array, table: NodeTable): readonly NodeKey[] {
+  const keys: NodeKey[] = [];
+  for (const node of nodes) keys.push(table.key(node));
+  return keys;
 }
 
 function innerContexts(level: EvidenceLevel, above: EvidenceSet, size: number): Int32Array {

@@ -1,6 +1,7 @@
 /**
- * Text to tokens. White space separates tokens and is dropped. The lexer never throws: a piece that is no token becomes an
- * `invalid` token, on which the parser stops when it gets there, so that errors are reported from left to right.
+ * Text to tokens. White space separates tokens and is dropped. The lexer never throws: a character that begins no token is
+ * `unknown`, which the parser expects nowhere, and a broken string or name is `invalid`, on which the parser stops when it
+ * gets there, so that errors are reported from left to right.
  */
 import { LIMITS } from "#core";
 
@@ -27,6 +28,7 @@ export type TokenKind =
   | "number"
   | "string"
   | "invalid"
+  | "unknown"
   | "end";
 
 export interface Token {
@@ -71,12 +73,13 @@ const SYMBOLS: readonly (readonly [string, TokenKind])[] = [
 
 const SPACE = /\s+/uy;
 const NAME = /[\p{L}_][\p{L}\p{Nd}_.-]*/uy;
+const MARK = /\p{M}/uy;
 const NUMBER = /[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/uy;
 const HEX = /[0-9a-fA-F]{4}/uy;
 const ESCAPES: Readonly<Record<string, string>> = { '"': '"', "'": "'", "\\": "\\", n: "\n", t: "\t" };
 const ESCAPE_FORMS = ['\\"', "\\'", "\\\\", "\\n", "\\t", "\\uXXXX"];
 
-/** All tokens up to the first `invalid` one or `end`, which is always last. O(length). */
+/** All tokens up to the first `invalid` or `unknown` one or `end`. O(length). */
 export function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = [];
   let at = 0;
@@ -84,7 +87,7 @@ export function tokenize(text: string): readonly Token[] {
     at = match(SPACE, text, at)?.end ?? at;
     const token = nextToken(text, at);
     tokens.push(token);
-    if (token.kind === "end" || token.kind === "invalid") return tokens;
+    if (token.kind === "end" || token.kind === "invalid" || token.kind === "unknown") return tokens;
     at = token.end;
   }
 }
@@ -94,18 +97,20 @@ function nextToken(text: string, start: number): Token {
   const first = text.charAt(start);
   if (first === '"' || first === "'") return stringToken(text, start, first);
   const name = match(NAME, text, start);
-  if (name !== undefined) return nameToken(name.text, start);
+  if (name !== undefined) return nameToken(name.text, start, text);
   const number = match(NUMBER, text, start);
   if (number !== undefined) return plain("number", number.text, start);
   for (const [symbol, kind] of SYMBOLS) {
     if (text.startsWith(symbol, start)) return plain(kind, symbol, start);
   }
-  return unexpected(text, start);
+  return plain("unknown", String.fromCodePoint(text.codePointAt(start) ?? 0), start);
 }
 
-function nameToken(name: string, start: number): Token {
-  if (name.normalize("NFC") !== name) {
-    return invalid(start, "this name is not in NFC: write accented letters as single characters.", ["a name in NFC"]);
+function nameToken(name: string, start: number, text: string): Token {
+  if (name.normalize("NFC") !== name || match(MARK, text, start + name.length) !== undefined) {
+    const message =
+      "names are letters and digits in NFC: an accented letter is one character, without combining marks.";
+    return invalid(start, message, ["a name in NFC"]);
   }
   if (name.length > LIMITS.nameLength && Array.from(name).length > LIMITS.nameLength) {
     const expected = [`a name of at most ${LIMITS.nameLength} characters`];
@@ -132,8 +137,7 @@ function stringToken(text: string, start: number, quote: string): Token {
     }
     const escape = unescape(text, at);
     if (escape === undefined) {
-      const written = at + 1 < text.length ? `\\${String.fromCodePoint(text.codePointAt(at + 1) ?? 0)}` : "\\";
-      return invalid(at, `${JSON.stringify(written)} begins no escape of ours.`, ESCAPE_FORMS);
+      return invalid(at, unescapable(text, at), ESCAPE_FORMS);
     }
     value += escape.value;
     at = escape.end;
@@ -159,10 +163,11 @@ function unescape(text: string, backslash: number): { readonly value: string; re
   return value === undefined ? undefined : { value, end: backslash + 2 };
 }
 
-function unexpected(text: string, start: number): Token {
-  const character = String.fromCodePoint(text.codePointAt(start) ?? 0);
-  if (character === "!") return invalid(start, '"!" stands only in "!=".', ['"!="']);
-  return invalid(start, `${JSON.stringify(character)} has no meaning here.`, []);
+function unescapable(text: string, backslash: number): string {
+  const next = text.codePointAt(backslash + 1);
+  if (next === undefined) return "a lone \\ is no escape.";
+  const letter = String.fromCodePoint(next);
+  return letter === "u" ? "\\u takes four hexadecimal digits." : `\\${letter} is no escape.`;
 }
 
 function invalid(start: number, message: string, expected: readonly string[]): Token {

@@ -19,7 +19,7 @@ export class LocalValues {
   }
 
   /** Keeps what a scorer answered for the nodes. */
-  keep(local: number, nodes: ArrayLike<number>, answered: Float64Array, size: number): void {
+  keep(local: number, nodes: Int32Array, answered: Float64Array, size: number): void {
     const values = this.of(local, size);
     if (answered.length !== nodes.length) {
       throw new EspalierError("model_bad_output", `A scorer answered ${answered.length} values for ${nodes.length}.`);

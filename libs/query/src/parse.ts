@@ -53,7 +53,7 @@ function refuseLongText(text: string): void {
 
 const FOLDS: ReadonlySet<string> = new Set<Fold>(["min", "max", "avg", "gmean"]);
 const COMPARISONS: ReadonlySet<TokenKind> = new Set<TokenKind>(["=", "!=", "<", "<=", ">", ">="]);
-const FACTOR = ['"node"', "an attribute's name", '"1-"', '"("', '"["', "min(", "max(", "avg(", "gmean("];
+const FACTOR = ['"node"', "an attribute's name", '"1-"', '"("', '"["', '"min("', '"max("', '"avg("', '"gmean("'];
 const OPERATORS = ['"~="', '"="', '"!="', '"<"', '"<="', '">"', '">="'];
 const INTEGER = /^[0-9]+$/u;
 
@@ -73,8 +73,7 @@ class Parser {
   }
 
   parse(): ParsedQuery {
-    const ast = this.#query(["the end of the query"]);
-    if (this.#peek().kind !== "end") throw this.#expected(["the end of the query"]);
+    const ast = this.#query("end", "the end of the query");
     const offsets = this.#offsets;
     return Object.freeze({
       text: this.#text,
@@ -86,15 +85,15 @@ class Parser {
   }
 
   // --- Query = Step , { Step } ;
-  #query(behind: readonly string[]): Query {
+  #query(closing: TokenKind, closingText: string): Query {
     const steps: Step[] = [];
     do {
       if (steps.length === LIMITS.querySteps) {
-        throw this.#error("too_many_steps", `a path has at most ${LIMITS.querySteps} steps.`, behind);
+        throw this.#error("too_many_steps", `a path has at most ${LIMITS.querySteps} steps.`, [closingText]);
       }
       steps.push(this.#step());
     } while (this.#is("/") || this.#is("//"));
-    if (!this.#is("end") && !this.#is(")")) throw this.#expected(['"/"', '"//"', '"["', ...behind]);
+    if (!this.#is(closing)) throw this.#expected(['"/"', '"//"', '"["', closingText]);
     return Object.freeze<Query>({ kind: "query", steps: Object.freeze(steps) });
   }
 
@@ -141,23 +140,24 @@ class Parser {
   // --- Position = "[" , ( [ "-" ] , Int | [ [ "-" ] , Int ] , ":" , [ [ "-" ] , Int ] ) , "]" ;
   #position(): Position {
     this.#take();
-    const from = this.#is(":") ? undefined : this.#positionNumber();
+    const from = this.#is(":") ? undefined : this.#positionNumber('":"');
     if (from !== undefined && this.#is("]")) {
       this.#take();
       return Object.freeze<Position>({ kind: "index", index: from });
     }
     this.#expect(":", ['":"', '"]"']);
-    const to = this.#is("]") ? undefined : this.#positionNumber();
+    const to = this.#is("]") ? undefined : this.#positionNumber('"]"');
     this.#expect("]", ['"]"']);
     return Object.freeze<Position>({ kind: "range", from, to });
   }
 
-  #positionNumber(): number {
+  /** `other`: what could stand there instead of a number. */
+  #positionNumber(other: string): number {
     const negative = this.#is("-");
     if (negative) this.#take();
     const token = this.#peek();
     if (token.kind !== "number" || !INTEGER.test(token.text)) {
-      throw this.#expected(negative ? ["an integer"] : ["an integer", '"-"', '"]"']);
+      throw this.#expected(negative ? ["an integer"] : ["an integer", '"-"', other]);
     }
     const value = Number(token.text);
     if (value === 0) {
@@ -191,7 +191,7 @@ class Parser {
     if (number.kind !== "number" || (number.text === "1" && this.#is("-", 1))) return;
     if (!INTEGER.test(number.text)) throw this.#expected(["an integer", ...FACTOR]);
     this.#take();
-    throw this.#expected(number.text === "1" ? ['"]"', '":"', '"-"'] : ['"]"', '":"'], "after the number");
+    throw this.#expected(number.text === "1" ? ['"]"', '":"', '"-"'] : ['"]"', '":"']);
   }
 
   // --- Relevance = Factor , { ( "*" | "·" ) , Factor } ;
@@ -277,11 +277,11 @@ class Parser {
   #fold(fold: Fold): Relevance {
     this.#take();
     const relevance = this.#nested((): Relevance => {
-      if (this.#is("/") || this.#is("//")) return { kind: "aggregate", fold, path: this.#query(['")"']) };
+      if (this.#is("/") || this.#is("//")) return { kind: "aggregate", fold, path: this.#query(")", '")"') };
       const first = this.#peek();
       if (!this.#beginsFactor(first)) throw this.#expected(['"/"', '"//"', ...FACTOR]);
       const terms = [this.#relevance()];
-      if (!this.#is(",")) throw this.#expected(['"*"', '","'], "because a fold of one relevance is that relevance");
+      if (!this.#is(",")) throw this.#expected(['"*"', '","'], "a fold takes two relevances or more, or a path");
       while (this.#is(",")) {
         this.#take();
         terms.push(this.#relevance());
@@ -318,7 +318,7 @@ class Parser {
       return this.#node<Local>({ kind: "local", field: name.text === "node" ? "" : name.text, text: text.value }, name);
     }
     if (!COMPARISONS.has(operator.kind)) {
-      const hint = operator.kind === "(" ? "because the folds are min, max, avg and gmean" : undefined;
+      const hint = operator.kind === "(" ? "the functions are min, max, avg and gmean" : undefined;
       throw this.#expected(OPERATORS, hint);
     }
     this.#take();
@@ -411,12 +411,12 @@ class Parser {
     return queryError(this.#text, { code, message, offset: this.#peek().start, expected });
   }
 
-  #expected(expected: readonly string[], reason?: string): EspalierError {
+  #expected(expected: readonly string[], note?: string): EspalierError {
     const token = this.#peek();
     const found =
       token.kind === "end" ? "the end of the query" : token.kind === "string" ? "a string" : `"${token.text}"`;
-    const because = reason === undefined ? "" : ` ${reason}`;
-    return this.#error("syntax_error", `expected ${alternatives(expected)}${because}; found ${found}.`, expected);
+    const hint = note === undefined ? "" : ` (${note})`;
+    return this.#error("syntax_error", `expected ${alternatives(expected)}; found ${found}${hint}.`, expected);
   }
 }
 

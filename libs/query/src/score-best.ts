@@ -7,6 +7,7 @@
 import { LIMITS, roundRelevance } from "#core";
 import { askLocal } from "./ask-local.js";
 import { Bounds } from "./bounds.js";
+import { nthLargest } from "./nth-largest.js";
 import type { StageScope } from "./stage-scope.js";
 
 /** For each candidate 1 if all its values are known now, 0 if it is out. */
@@ -85,9 +86,7 @@ class BestScoring {
   /** What a candidate must reach: the lower bound that `topK` of them have for sure. */
   #least(): number {
     const { topK, minScore } = this.cut;
-    const sorted = this.#lower.toSorted();
-    const sure = topK <= sorted.length ? (sorted[sorted.length - topK] ?? 0) : 0;
-    return Math.max(sure, minScore);
+    return Math.max(nthLargest(this.#lower, topK), minScore);
   }
 
   /** Bounds are computed as weights are, yet in another order: a last digit of difference must not push a node out. */

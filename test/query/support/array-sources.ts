@@ -49,8 +49,9 @@ export class ArrayStructureSource implements StructureSource {
         }
       });
     });
-    // Document order of the evidence across contexts, as one statement without grouping gives it.
-    rows.sort((a, b) => ((a.chain.at(-1)?.key.pathKey ?? "") < (b.chain.at(-1)?.key.pathKey ?? "") ? -1 : 1));
+    // Document order of the chains across contexts, as one statement without grouping gives it.
+    const placeOf = ({ chain }: EvidenceRow): string => chain.map(({ key }) => key.pathKey).join("/");
+    rows.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
     return { rows, trace: { statement: "arrays", rows: rows.length, milliseconds: 0 } };
   }
 

@@ -82,3 +82,26 @@ function randomRelevance(words: Vocabulary, depth: number): fc.Arbitrary<Relevan
     { weight: 3, arbitrary: fc.record({ kind: fc.constant("aggregate"), fold, path }) },
   );
 }
+
+/**
+ * `//*[fold(//A[…]//B[…])]`: paths that reach a node in several ways, with a scored predicate on each step, which general
+ * queries seldom have.
+ */
+export function randomChains(words: Vocabulary): fc.Arbitrary<Query> {
+  const local = fc.record({ kind: fc.constant("local" as const), field: fc.constant(""), text: words.conditions });
+  const step = (predicates: fc.Arbitrary<Relevance[]>): fc.Arbitrary<Step> =>
+    fc.record({
+      kind: fc.constant("step"),
+      axis: fc.constant("descendant"),
+      type: fc.option(words.types, { nil: undefined, freq: 1 }),
+      position: fc.constant(undefined),
+      predicates,
+    });
+  const scored = step(fc.array(local, { minLength: 1, maxLength: 1 }));
+  const aggregate = fc.record({
+    kind: fc.constant("aggregate" as const),
+    fold: fc.constantFrom("min" as const, "max" as const, "avg" as const, "gmean" as const),
+    path: fc.array(scored, { minLength: 2, maxLength: 3 }).map((steps): Query => ({ kind: "query", steps })),
+  });
+  return step(fc.array(aggregate, { minLength: 1, maxLength: 1 })).map((only) => ({ kind: "query", steps: [only] }));
+}
