@@ -1,9 +1,6 @@
 import Table from "cli-table3";
 import colors from "picocolors";
 
-/** Where results go (stdout) and what is said meanwhile (stderr). Colours and bars only where a person looks. */
-export const isTerminal = process.stdout.isTTY;
-
 /** Writes a result to stdout. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);

@@ -7,10 +7,15 @@ import { redisAddress, startPrivateRedis } from "./private-redis.js";
 import type { Supervised } from "./supervise.js";
 import { startWorkerPool } from "./worker-pool.js";
 
-/** Of the seconds that a stop may take: the API answers who waits, then the workers end their jobs, then Redis closes. */
+/**
+ * Of the seconds that a stop may take: the API answers who waits, then the workers end their jobs or give them back, then
+ * Redis closes. What takes longer is killed.
+ */
 const API_SHARE = 0.4;
-const WORKER_SHARE = 0.45;
+const WORKER_SHARE = 0.4;
 const REDIS_SHARE = 0.1;
+/** A worker that keeps to its seconds needs this much more to end. */
+const WORKER_EXIT_MS = 500;
 
 /** A worker answers a scrape at once unless it is busy; then the scrape goes on without it. */
 const METRICS_MS = 1_000;
@@ -60,12 +65,13 @@ async function startParts(parts: {
   readonly logger: Logger;
 }): Promise<Embedded> {
   const { environment, given, folder, lock, children, logger } = parts;
+  const share = (part: number): number => Math.max(1, Math.floor(given.shutdownSeconds * part));
   const redis = given.redisUrl === undefined ? await startPrivateRedis(folder, logger) : undefined;
   if (redis !== undefined) children.push(redis);
   const redisUrl = given.redisUrl ?? redisAddress(folder);
   const workers = await startWorkerPool({
     folder,
-    environment: { ...environment, REDIS_URL: redisUrl },
+    environment: { ...environment, REDIS_URL: redisUrl, ESPALIER_SHUTDOWN_SECONDS: String(share(WORKER_SHARE)) },
     ownsRedis: redis !== undefined,
     logger,
   });
@@ -73,19 +79,18 @@ async function startParts(parts: {
   const metrics = createMetrics("api", systemClock);
   for (const worker of workers) metrics.include(() => metricsOf(worker));
   const [api] = await Promise.all([
-    openApi({ ...given, redisUrl }, { metrics }),
+    openApi({ ...given, redisUrl, shutdownSeconds: share(API_SHARE) }, { metrics }),
     ...workers.map((worker) => worker.firstReady),
   ]);
   lock.publish(api.url);
-  const budgetMs = given.shutdownSeconds * 1_000;
   return {
     url: api.url,
     keyFile: api.keyFile,
     createdKey: api.createdKey,
     close: async () => {
-      await within(api.close(), budgetMs * API_SHARE);
-      await Promise.all(workers.map((worker) => worker.stop(budgetMs * WORKER_SHARE)));
-      await redis?.stop(budgetMs * REDIS_SHARE);
+      await within(api.close(), share(API_SHARE) * 1_000);
+      await Promise.all(workers.map((worker) => worker.stop(share(WORKER_SHARE) * 1_000 + WORKER_EXIT_MS)));
+      await redis?.stop(share(REDIS_SHARE) * 1_000);
       lock.release();
     },
   };
