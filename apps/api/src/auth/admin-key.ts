@@ -5,10 +5,10 @@ import type { KeyStore } from "#memory";
 import { hashSecret, newSecret } from "./secret.js";
 
 /** The tenant that exists from the first start. */
-export const DEFAULT_TENANT = "default";
+const DEFAULT_TENANT = "default";
 
 /** The file of the first key inside the data folder. */
-export const ADMIN_KEY_FILE = "admin.key";
+const ADMIN_KEY_FILE = "admin.key";
 
 export interface AdminKeyOptions {
   readonly keys: KeyStore;

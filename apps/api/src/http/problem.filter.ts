@@ -18,7 +18,7 @@ function statusOf(thrown: object): number | undefined {
 }
 
 /** Any throw of the process as an error of the registry. */
-export function translate(thrown: unknown, request: { readonly method: string; readonly url: string }): EspalierError {
+function translate(thrown: unknown, request: { readonly method: string; readonly url: string }): EspalierError {
   if (thrown instanceof EspalierError || typeof thrown !== "object" || thrown === null) return toEspalierError(thrown);
   const status = statusOf(thrown);
   if (status === 404) {

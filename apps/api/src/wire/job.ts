@@ -38,7 +38,7 @@ export const jobListQuery = paging.extend({
 export const jobPage = pageOf(jobShape).meta({ id: "JobPage" });
 
 /** The result of a completed insert. */
-export const insertResultShape = z
+const insertResultShape = z
   .strictObject({
     revision: z.number().int(),
     inserted: z.number().int(),
