@@ -5,6 +5,7 @@ import { BestFirst } from "../best-first.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import { filterCondition } from "./filter-conditions.js";
+import { type MemoryImages, ordinalsOf } from "./image/memory-images.js";
 import { findHead, livenessAt, type MemoryHead } from "./memories.js";
 import type { Liveness } from "./states.js";
 import { findTermSet, indexedFields, type TermSet, TermWriter } from "./term-sets.js";
@@ -22,7 +23,10 @@ const DOCUMENTS_PER_TURN = 200;
 
 /** Postings in SQLite: (term, state) -> weight, and frequencies as counters of the write's transaction. */
 export class SqliteLexicalIndex implements LexicalIndex {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly images: MemoryImages,
+  ) {}
 
   indexed(scope: MemoryScope, field: string): Promise<boolean> {
     return this.database.read((connection) => {
@@ -58,7 +62,15 @@ export class SqliteLexicalIndex implements LexicalIndex {
     terms: QueryTermWeights,
     states: readonly StateRef[],
   ): Promise<Float64Array> {
-    return this.#open(scope, read, (open) => scoresByStatement(open, terms, states));
+    return this.#open(scope, read, (open) => {
+      const { connection, set } = open;
+      const image = this.#image(open, states.length * terms.size);
+      const ordinals = image && ordinalsOf(image, states);
+      if (set === undefined || image === undefined || ordinals === undefined) {
+        return scoresByStatement(open, terms, states);
+      }
+      return image.postings.scores(connection, set.id, terms, ordinals);
+    });
   }
 
   matches(
@@ -68,7 +80,19 @@ export class SqliteLexicalIndex implements LexicalIndex {
     filter: NodeFilter,
     options: { readonly above: number; readonly limit?: number },
   ): Promise<readonly ScoredKey[]> {
-    return this.#open(scope, read, (open) => matchesByStatement(open, terms, filter, options));
+    return this.#open(scope, read, (open) => {
+      const { connection, set } = open;
+      const image = this.#image(open, postingsOf(open, terms));
+      if (set === undefined || image === undefined) return matchesByStatement(open, terms, filter, options);
+      const { keys, postings } = image;
+      const selection = keys.select(filter, read.revision);
+      const found = postings.matches(connection, { termSet: set.id, terms, selection }, options);
+      return found.map(({ ordinal, value }) => ({ key: keys.key(ordinal), value }));
+    });
+  }
+
+  #image({ connection, memory, liveness, set }: OpenTerms, states: number): ReturnType<MemoryImages["open"]> {
+    return set && this.images.open(connection, memory, { revision: liveness.revision, states });
   }
 
   #open<T>(
@@ -113,6 +137,14 @@ function* indexField(
     if (document !== undefined) writer.add(of.field, row, document.weights);
   }
   writer.finish();
+}
+
+/** Postings of the terms, over the live states. */
+function postingsOf({ connection, set }: OpenTerms, terms: QueryTermWeights): number {
+  const sql = `SELECT sum(t.frequency) AS postings FROM json_each(?) q
+    CROSS JOIN terms t ON t.term_set = ? AND t.term = q.value`;
+  const parameters = [JSON.stringify([...terms.keys()]), set?.id ?? 0];
+  return connection.get<{ readonly postings: number | null }>(sql, parameters)?.postings ?? 0;
 }
 
 /** Sums follow the order of the query's terms in every way of computing them, so that equal values are equal. */

@@ -5,6 +5,7 @@ import { type CacheLimits, DEFAULT_CACHE_LIMITS, type Stores } from "../stores.j
 import { SqliteBlobStore } from "./blob-store.js";
 import { SqliteCacheStore } from "./cache-store.js";
 import { Database } from "./database.js";
+import { MemoryImages } from "./image/memory-images.js";
 import { SqliteKeyStore } from "./key-store.js";
 import { SqliteLexicalIndex } from "./lexical-index.js";
 import { CACHE_MIGRATIONS, TREE_MIGRATIONS } from "./migrations.js";
@@ -17,6 +18,8 @@ export interface OpenStoresOptions {
   readonly clock?: Clock;
   /** How long a call waits for the locks of other processes; default LIMITS.storeLockWaitMs. */
   readonly lockWaitMs?: number;
+  /** Bytes of the memories' images in this process; default LIMITS.memoryImageBytes, 0 for a process that does not search. */
+  readonly imageBytes?: number;
   /** Rows of the persistent caches; default LIMITS.cachedEmbeddings and LIMITS.cachedEntailments. */
   readonly cacheLimits?: CacheLimits;
 }
@@ -42,10 +45,11 @@ export function openStores(options: OpenStoresOptions): Stores {
     migrations: CACHE_MIGRATIONS,
     synchronous: "normal",
   });
+  const images = new MemoryImages(options.imageBytes ?? LIMITS.memoryImageBytes);
   return {
-    tree: new SqliteTreeStore(trees),
-    vectors: new SqliteVectorStore(trees),
-    lexical: new SqliteLexicalIndex(trees),
+    tree: new SqliteTreeStore(trees, images),
+    vectors: new SqliteVectorStore(trees, images),
+    lexical: new SqliteLexicalIndex(trees, images),
     caches: new SqliteCacheStore(caches, options.cacheLimits ?? DEFAULT_CACHE_LIMITS),
     blobs: new SqliteBlobStore(trees),
     keys: new SqliteKeyStore(trees),

@@ -14,6 +14,7 @@ import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRu
 import { commitChange, findInInbox } from "./commit.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
+import type { MemoryImages } from "./image/memory-images.js";
 import {
   createMemory,
   deleteMemory,
@@ -38,7 +39,10 @@ import {
 
 /** Trees in SQLite: every axis is an index range over path keys. Every method is one transaction. */
 export class SqliteTreeStore implements TreeStore {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly images: MemoryImages,
+  ) {}
 
   createMemory(tenant: string, memory: NewMemory): Promise<Memory> {
     return this.#write((connection) => createMemory(connection, tenant, memory));
@@ -57,7 +61,11 @@ export class SqliteTreeStore implements TreeStore {
   }
 
   deleteMemory(scope: MemoryScope): Promise<DeletionCounts> {
-    return this.#write((connection) => deleteMemory(connection, scope));
+    return this.#write((connection) => {
+      const { row } = findHead(connection, scope);
+      this.images.drop(row);
+      return deleteMemory(connection, scope);
+    });
   }
 
   schema(scope: MemoryScope): Promise<MemorySchema> {

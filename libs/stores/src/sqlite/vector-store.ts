@@ -7,6 +7,7 @@ import { fingerprintOf } from "../point-fingerprint.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import { filterSelect } from "./filter-conditions.js";
+import { type MemoryImages, ordinalsOf } from "./image/memory-images.js";
 import { findHead, livenessAt, type MemoryHead } from "./memories.js";
 import { keyColumns, keyOf, type KeyTuple, type Liveness, liveCondition, NEVER, valuesOf } from "./states.js";
 import { bytesOf, checkDimension, findVectorSet, vectorOf, type VectorSet, VectorWriter } from "./vector-sets.js";
@@ -24,7 +25,10 @@ const POINTS_PER_TURN = 200;
 
 /** Vectors in SQLite, one row each, in the tables of the trees: one transaction writes both. */
 export class SqliteVectorStore implements VectorStore {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly images: MemoryImages,
+  ) {}
 
   scores(
     scope: MemoryScope,
@@ -32,7 +36,12 @@ export class SqliteVectorStore implements VectorStore {
     vector: Float32Array,
     states: readonly StateRef[],
   ): Promise<Float64Array> {
-    return this.#open(scope, read, vector, (open) => scoresByStatement(open, vector, states));
+    return this.#open(scope, read, vector, (open) => {
+      const imaged = this.#image(open, states.length);
+      const ordinals = imaged && ordinalsOf(imaged.image, states);
+      if (imaged === undefined || ordinals === undefined) return scoresByStatement(open, vector, states);
+      return imaged.matrix.scores(vector, ordinals);
+    });
   }
 
   topK(
@@ -42,10 +51,13 @@ export class SqliteVectorStore implements VectorStore {
     filter: NodeFilter,
     { limit }: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
-    return this.#open(scope, read, vector, (open) => ({
-      rows: topKByStatement(open, vector, filter, limit),
-      approximate: false,
-    }));
+    return this.#open(scope, read, vector, (open) => {
+      const imaged = this.#image(open, statesOfType(open, filter.type));
+      if (imaged === undefined) return { rows: topKByStatement(open, vector, filter, limit), approximate: false };
+      const { keys } = imaged.image;
+      const found = imaged.matrix.topK(vector, keys.select(filter, read.revision), limit);
+      return { rows: found.map(({ ordinal, value }) => ({ key: keys.key(ordinal), value })), approximate: false };
+    });
   }
 
   missing(
@@ -89,6 +101,10 @@ export class SqliteVectorStore implements VectorStore {
     });
   }
 
+  #image({ connection, memory, liveness, set }: OpenSet, states: number): ReturnType<MemoryImages["openVectors"]> {
+    return set && this.images.openVectors(connection, memory, set, { revision: liveness.revision, states });
+  }
+
   #open<T>(
     scope: MemoryScope,
     read: VectorRead,
@@ -102,6 +118,13 @@ export class SqliteVectorStore implements VectorStore {
       return work({ connection, memory, liveness: livenessAt(memory, read.revision), set });
     });
   }
+}
+
+/** The most states that a filter of this type can have. */
+function statesOfType({ connection, memory }: OpenSet, type: string | undefined): number {
+  if (type === undefined) return memory.nodes;
+  const sql = "SELECT count FROM schema_types WHERE memory = ? AND type = ?";
+  return connection.get<{ readonly count: number }>(sql, [memory.row, type])?.count ?? 0;
 }
 
 /** Cosines of named states, one after the other as the statement finds them. */

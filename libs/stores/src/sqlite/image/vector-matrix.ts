@@ -1,0 +1,118 @@
+import { inverseLength, Query } from "../../cosine.js";
+import { BestFirst } from "../../best-first.js";
+import { roundRelevance } from "#core";
+import type { Connection } from "../connection.js";
+import type { VectorSet } from "../vector-sets.js";
+import { vectorOf } from "../vector-sets.js";
+import { Growing } from "./growing.js";
+import type { KeyTable, Selection } from "./key-table.js";
+
+/** A state of a search's result. */
+export interface FoundState {
+  readonly ordinal: number;
+  readonly path: string;
+  /** Rounded to 1e-6. */
+  readonly value: number;
+}
+
+/** Half a step of rounding, and a little: a value below by that cannot round up to it. */
+const ROUNDING = 1e-6;
+
+/** The vectors of a set side by side, one slot each, in the order in which they were written. */
+export class VectorMatrix {
+  readonly #vectors: Growing<Float32Array>;
+  readonly #inverse: Growing<Float64Array>;
+  /** Slot -> ordinal. */
+  readonly #ordinals: Growing<Int32Array>;
+  /** Ordinal -> slot, -1 where there is none. */
+  readonly #slots = new Growing((capacity) => new Int32Array(capacity), 0);
+  #sequence = 0;
+
+  constructor(
+    private readonly keys: KeyTable,
+    private readonly set: VectorSet,
+  ) {
+    this.#vectors = new Growing((capacity) => new Float32Array(capacity), set.live * set.dimension);
+    this.#inverse = new Growing((capacity) => new Float64Array(capacity), set.live);
+    this.#ordinals = new Growing((capacity) => new Int32Array(capacity), set.live);
+  }
+
+  get bytes(): number {
+    return this.#vectors.bytes + this.#inverse.bytes + this.#ordinals.bytes + this.#slots.bytes;
+  }
+
+  /** Reads the vectors that were written since; after the keys have caught up. */
+  catchUp(connection: Connection): void {
+    while (this.#slots.length < this.keys.length) this.#slots.push(-1);
+    const rows = connection.iterate<readonly [sequence: number, state: number, vector: Uint8Array]>(
+      `SELECT sequence, state, vector FROM vectors INDEXED BY vectors_by_sequence
+       WHERE vector_set = ? AND sequence > ? ORDER BY sequence`,
+      [this.set.id, this.#sequence],
+    );
+    for (const [sequence, state, vector] of rows) {
+      this.#sequence = sequence;
+      const ordinal = this.keys.ordinalOf(state);
+      if (ordinal !== undefined) this.#put(ordinal, vector);
+    }
+  }
+
+  /** Cosine per ordinal; NaN where there is no vector. */
+  scores(vector: Float32Array, ordinals: readonly number[]): Float64Array {
+    const query = new Query(vector);
+    return Float64Array.from(ordinals, (ordinal) => {
+      const slot = this.#slots.values[ordinal] ?? -1;
+      return slot < 0 ? Number.NaN : this.#cosine(query, slot);
+    });
+  }
+
+  /** The best of a selection; values of 0 are left out. O(states of the selection). */
+  topK(vector: Float32Array, selection: Selection, limit: number): readonly FoundState[] {
+    const query = new Query(vector);
+    const best = new BestFirst<FoundState>(limit);
+    let threshold = best.threshold;
+    const consider = (slot: number, ordinal: number): void => {
+      const cosine = this.#cosine(query, slot);
+      if (cosine <= 0 || cosine < threshold - ROUNDING) return;
+      const value = roundRelevance(cosine);
+      if (value <= 0) return;
+      best.offer({ ordinal, value, path: this.keys.path(ordinal) });
+      threshold = best.threshold;
+    };
+    if (selection.ranges === undefined) {
+      const ordinals = this.#ordinals.values;
+      for (let slot = 0; slot < this.#ordinals.length; slot += 1) {
+        const ordinal = ordinals[slot] ?? 0;
+        if (selection.includesInRange(ordinal)) consider(slot, ordinal);
+      }
+      return best.ranked();
+    }
+    const [order, slots] = [this.keys.order, this.#slots.values];
+    for (const { from, to } of selection.ranges) {
+      for (let at = from; at < to; at += 1) {
+        const ordinal = order[at] ?? 0;
+        const slot = slots[ordinal] ?? -1;
+        if (slot >= 0 && selection.includesInRange(ordinal)) consider(slot, ordinal);
+      }
+    }
+    return best.ranked();
+  }
+
+  #cosine(query: Query, slot: number): number {
+    return query.cosine(this.#vectors.values, slot * this.set.dimension, this.#inverse.values[slot] ?? 0);
+  }
+
+  #put(ordinal: number, bytes: Uint8Array): void {
+    const { dimension } = this.set;
+    const known = this.#slots.values[ordinal] ?? -1;
+    if (known >= 0) {
+      this.#vectors.values.set(vectorOf(bytes), known * dimension);
+      this.#inverse.values[known] = inverseLength(this.#vectors.values, known * dimension, dimension);
+      return;
+    }
+    const slot = this.#ordinals.length;
+    this.#slots.values[ordinal] = slot;
+    this.#ordinals.push(ordinal);
+    this.#vectors.pushBytes(bytes);
+    this.#inverse.push(inverseLength(this.#vectors.values, slot * dimension, dimension));
+  }
+}
