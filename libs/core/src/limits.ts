@@ -44,7 +44,7 @@ export const LIMITS = {
   traceNodes: 200,
   /** Nodes of the first wave that a costly scorer is asked about; waves double, so that later ones are few. */
   pruningWave: 256,
-  /** Nodes of one returned subtree. */
+  /** Nodes of all subtrees of one result. */
   subtreeNodes: 10_000,
   /** Characters of one position key before its siblings are re-keyed. */
   positionKeyLength: 64,

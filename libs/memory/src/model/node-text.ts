@@ -25,11 +25,6 @@ export function templatesOf(memory: Pick<Memory, "structure" | "templates">): Te
   return { ...STRUCTURE_TEMPLATES[memory.structure], ...memory.templates };
 }
 
-/** Names of the placeholders of a template, in order. */
-export function placeholdersOf(template: string): readonly string[] {
-  return Array.from(template.matchAll(PLACEHOLDER), (match) => match[1] ?? "");
-}
-
 /**
  * The text of a node that is scored: its type's template, or else its attributes in insertion order as `name: value` lines
  * (the value alone if there is one attribute). Metadata never enters. O(length).
