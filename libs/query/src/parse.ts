@@ -9,6 +9,7 @@ import { tokenize, type Token, type TokenKind } from "./lexer.js";
 import { nestingOf } from "./nesting.js";
 import { print, printRelevance } from "./print.js";
 import { queryError } from "./query-error.js";
+import { locate } from "./source-location.js";
 import type { QueryWarning } from "./warning.js";
 
 /** A parsed query: the tree, and beside it what the tree does not keep. Frozen. */
@@ -210,17 +211,11 @@ class Parser {
   }
 
   #warnPrecedence(product: Relevance, at: Token | undefined): void {
-    const { details } = queryError(this.#text, {
-      code: "syntax_error",
-      message: "",
-      offset: at?.start ?? 0,
-      expected: [],
-    });
-    const where = `Line ${String(details["line"])}, column ${String(details["column"])}`;
+    const { line, column } = locate(this.#text, at?.start ?? 0);
     this.#warnings.push(
       Object.freeze<QueryWarning>({
         code: "complement_precedence",
-        message: `${where}: "1-" binds tighter than "*", so this is read as ${printRelevance(product)}. Write the parentheses.`,
+        message: `Line ${line}, column ${column}: "1-" binds tighter than "*", so this is read as ${printRelevance(product)}. Write the parentheses.`,
       }),
     );
   }
