@@ -27,7 +27,7 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
   const services: MemoryServices = {
     ...{ tree: stores.tree, vectors: stores.vectors, lexical: stores.lexical, caches: stores.caches },
     ...{ embeddingModels, clock: systemClock },
-    ...(entailer !== undefined && { entailer }),
+    ...(entailer !== undefined && { entailer: async () => entailer }),
   };
   const inserter = new Inserter(services, new WriteQueue());
   const reader = new Reader(services);

@@ -1,7 +1,7 @@
 import { randomId, systemClock, type Config } from "#core";
 import { createJobClient, type JobSettings, type PayloadStore } from "#jobs";
 import { Inserter, Reader, WriteQueue, type MemoryServices } from "#memory";
-import { openEmbeddingModels, openEntailer, type ModelHooks } from "#models";
+import { openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
 import { openStores } from "#stores";
 import type { Metrics } from "#telemetry";
 import { timeCalls } from "./time-calls.js";
@@ -43,7 +43,7 @@ export async function openRuntime(
     lexical: timed("lexical", stores.lexical),
     caches: stores.caches,
     embeddingModels: await openEmbeddingModels(config.embedding, models),
-    ...(config.entailment !== undefined && { entailer: await openEntailer(config.entailment, models) }),
+    ...(config.entailment !== undefined && { entailer: entailerOnDemand(config.entailment, models) }),
     clock: systemClock,
   };
   const jobs = createJobClient({

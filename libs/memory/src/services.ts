@@ -12,8 +12,8 @@ export interface MemoryServices {
   readonly lexical: LexicalIndex;
   readonly caches: CacheStore;
   readonly embeddingModels: EmbeddingModels;
-  /** Absent: the scorer `entailment` answers `scorer_unavailable`. */
-  readonly entailer?: Entailer;
+  /** The front of the entailment model, opened when first asked for. Absent: `entailment` answers `scorer_unavailable`. */
+  readonly entailer?: () => Promise<Entailer>;
   readonly clock: Clock;
 }
 

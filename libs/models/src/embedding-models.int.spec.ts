@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { FakeModelServer } from "../../../test/support/fake-model-server.js";
 import { openEmbeddingModels } from "./embedding-models.js";
-import { openEntailer } from "./open-entailer.js";
+import { entailerOnDemand, openEntailer } from "./open-entailer.js";
 
 const MINILM = "all-MiniLM-L6-v2@8199be6f699a";
 const patience = { timeoutMs: 5_000, retries: 0, pauseMs: 1 };
@@ -110,4 +110,12 @@ test("the entailment model is a folder or a server, and nothing else", async () 
   await expect(openEntailer({ provider: "openai", url: server.url }, options)).rejects.toMatchObject({
     code: "scorer_unavailable",
   });
+});
+
+test("an entailment server that is away when a process starts is asked again when the model is wanted again", async () => {
+  const away = entailerOnDemand({ provider: "tei", url: "http://127.0.0.1:9" }, options);
+  await expect(away()).rejects.toMatchObject({ code: "model_unavailable" });
+  await expect(away()).rejects.toMatchObject({ code: "model_unavailable" });
+  const there = entailerOnDemand({ provider: "tei", url: server.url }, options);
+  expect(await there()).toBe(await there());
 });

@@ -15,6 +15,21 @@ export interface EntailerOptions extends ModelHooks {
 }
 
 /**
+ * The front of the configured entailment model for a process that must start without it: opened when first asked for, once;
+ * after a failure (a server that is away) the next call tries again.
+ */
+export function entailerOnDemand(config: ModelConfig, options: EntailerOptions): () => Promise<Entailer> {
+  let opening: Promise<Entailer> | undefined;
+  return () => {
+    opening ??= openEntailer(config, options).catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+}
+
+/**
  * The front of the configured entailment model, one per process. `local`: a folder (a path, or a name in the models
  * folder); `tei`: the server's model.
  * @throws `scorer_unavailable` if the model is no three-way classifier; else the model's errors.

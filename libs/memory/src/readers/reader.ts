@@ -40,7 +40,7 @@ export class Reader {
     const { services } = this;
     const memory = await services.tree.getMemory(scope);
     const snapshot: Snapshot = { scope, memory, revision: pin(memory, request.asOf) };
-    const scoring = selectScorer(request.scorer, memory, services);
+    const scoring = await selectScorer(request.scorer, memory, services);
     const { plan, canonical, warnings } = await this.#compiler.compile(
       request.query,
       request.validate ? memory : undefined,

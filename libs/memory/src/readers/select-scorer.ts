@@ -14,13 +14,13 @@ export type Scoring =
 
 /**
  * The scorer that a query names, or else the memory's.
- * @throws EspalierError `unknown_scorer`; `scorer_unavailable` for `entailment` without a model
+ * @throws EspalierError `unknown_scorer`; `scorer_unavailable` for `entailment` without a model, and the model's own errors
  */
-export function selectScorer(
+export async function selectScorer(
   name: string | undefined,
   memory: Pick<Memory, "scoring">,
   services: Pick<MemoryServices, "entailer">,
-): Scoring {
+): Promise<Scoring> {
   const scorer = SCORERS.find((known) => known === (name ?? memory.scoring.scorer));
   switch (scorer) {
     case undefined:
@@ -43,7 +43,7 @@ export function selectScorer(
           "No entailment model is configured, so `entailment` cannot score.",
         );
       }
-      return { scorer, template: memory.scoring.entailmentTemplate, entailer: services.entailer };
+      return { scorer, template: memory.scoring.entailmentTemplate, entailer: await services.entailer() };
   }
 }
 

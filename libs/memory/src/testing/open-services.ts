@@ -44,9 +44,7 @@ export function openServices(
         return embedder;
       },
     },
-    ...(options.entailment !== undefined && {
-      entailer: new Entailer(options.entailment, { processCache: entailmentProcessCache(), now }),
-    }),
+    ...(options.entailment !== undefined && entailerOf(options.entailment, now)),
     clock: { now },
   };
   const nextId = counter();
@@ -65,4 +63,9 @@ export function openServices(
 function counter(): IdSource {
   let number = 0;
   return (kind) => idFromUuid(kind, `00000000-0000-7000-8000-${String((number += 1)).padStart(12, "0")}`);
+}
+
+function entailerOf(model: EntailmentModel, now: () => number): Pick<MemoryServices, "entailer"> {
+  const entailer = new Entailer(model, { processCache: entailmentProcessCache(), now });
+  return { entailer: async () => entailer };
 }
