@@ -7,12 +7,12 @@ const SECRET_NAMES = ["authorization", "cookie", "apiKey", "secret", "password",
 /**
  * The logger of a process: JSON lines on stderr (stdout is for results). Ids of requests and jobs are added with
  * `logger.child({ requestId })`, `logger.child({ job })`. Secrets are replaced by `[secret]`; texts of memories and queries
- * are never logged.
+ * are never logged. Writes do not block the event loop; what is buffered is written when the process exits.
  * @param options.process what runs here: `api`, `worker`, …
  */
 export function createLogger(
   options: { readonly level: string; readonly process: string },
-  stream: DestinationStream = destination({ fd: 2 }),
+  stream: DestinationStream = destination({ fd: 2, sync: false }),
 ): Logger {
   return pino(
     {
