@@ -132,7 +132,7 @@ test.each<[string, (depth: number) => string]>([
 test("a hostile query of the longest length is read in time", () => {
   const hostile = [
     `//A[${"(a=1*".repeat(14)}a=1${")".repeat(14)}]`.padEnd(8192),
-    `${"//A[a=1][b=2]".repeat(16)}`,
+    "//A[a=1][b=2]".repeat(16),
     `//A[${"a=1*".repeat(2_000)}a=1]`,
     `//A[(${"a=1+".repeat(2_000)}a=1)/2001]`,
     `//A[min(${"a=1,".repeat(2_000)}a=1)]`,
