@@ -2,12 +2,13 @@
  * Rel = a * similarity + (1 - a) * lexical, and its exact top k without scoring every node:
  *
  *  1. V: more than k nodes nearest by cosine. No node outside V has a cosine over c, V's last (0 if V is all there is).
- *  2. t: the k-th best hybrid value within V (0 if V has fewer). A node outside V can enter only with a value of t or more,
- *     so its lexical value is at least (t - a * c) / (1 - a): the lexical index gives exactly those nodes.
+ *     L: the k best by their terms alone.
+ *  2. t: the k-th best hybrid value within V and L (0 if they have fewer). A node outside them can enter only with a value
+ *     of t or more, so its lexical value is at least (t - a * c) / (1 - a): the lexical index gives exactly those nodes.
  *  3. All of them are scored like any candidate, sorted and cut.
  *
  * Rounding: a rounded value is off by 5e-7 at most, so the bounds are loosened by a few 1e-6. What is left is a node outside
- * V without any of the terms, whose value is at most a * c. V is taken larger than k so that t lies over that; when it does
+ * V without any of the terms, whose value is at most a * c. V is larger than k and L is there so that t lies over that; when it does
  * not (many nodes with the same text) V is taken four times as large until it does, or is everything.
  */
 import { roundRelevance, type NodeFilter } from "#core";
@@ -105,18 +106,32 @@ export class HybridScorer implements Scorer {
   async #search(search: Search): Promise<readonly ScoredKey[]> {
     const { request, cosines } = search;
     const { filter, limit, exact } = request;
+    const lifted = await this.#bestByTerms(search);
     for (let wanted = limit + Math.max(EXTRA_NEIGHBOURS, limit >> 2); ; wanted *= 4) {
       const nearest = await cosines.nearest(filter, { limit: wanted, exact });
       const everything = nearest.length < wanted;
       const farthest = everything ? 0 : (nearest.at(-1)?.value ?? 0);
-      const ranked = rank(nearest, await search.valued(nearest.map(({ key }) => key)));
+      const near = rank(nearest, await search.valued(nearest.map(({ key }) => key)));
+      const ids = new Set(nearest.map(({ key }) => key.id));
+      const ranked = merge(
+        near,
+        lifted.filter(({ key }) => !ids.has(key.id)),
+      );
       const threshold = ranked[limit - 1]?.value ?? 0;
       if (!everything && threshold <= this.#sources.a * farthest + ROUNDING_SLACK) continue;
       return this.#unite(search, { ranked, threshold, farthest });
     }
   }
 
-  /** Adds the nodes outside V that their terms can lift into the first k. */
+  /** L: the best k by their terms alone. They raise the threshold, so that one vector search is nearly always enough. */
+  async #bestByTerms({ request, terms, valued }: Search): Promise<readonly ScoredKey[]> {
+    if (terms.size === 0) return [];
+    const { field, filter, limit } = request;
+    const best = await this.#sources.lexical.matches(field, terms, filter, { above: 0, limit });
+    return rank(best, await valued(best.map(({ key }) => key)));
+  }
+
+  /** Adds the nodes outside V and L that their terms can lift into the first k. */
   async #unite(
     search: Search,
     found: { readonly ranked: readonly ScoredKey[]; readonly threshold: number; readonly farthest: number },
