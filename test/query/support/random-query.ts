@@ -8,7 +8,8 @@ export interface Vocabulary {
   readonly names: fc.Arbitrary<string>;
   /** Conditions of Locals. */
   readonly conditions: fc.Arbitrary<string>;
-  readonly literals: fc.Arbitrary<string | number>;
+  /** A name with what it is compared with. */
+  readonly comparisons: fc.Arbitrary<readonly [name: string, value: string | number]>;
   /** Largest number in a position. */
   readonly positions: number;
 }
@@ -20,27 +21,42 @@ const NAME = fc
 
 const FINITE = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => (value === 0 ? 0 : value));
 
+const ANY_NAME = fc.oneof(NAME, fc.constantFrom("min", "max", "avg", "gmean"));
+
 /** Anything that the grammar allows: for the printer and the parser. */
 export const ANYTHING: Vocabulary = {
   types: fc.oneof(NAME, fc.constantFrom("node", "min", "avg", "Memory")),
-  names: fc.oneof(NAME, fc.constantFrom("min", "max", "avg", "gmean")),
+  names: ANY_NAME,
   conditions: fc.oneof(fc.string({ unit: "binary", maxLength: 12 }), fc.constantFrom("", "\\", '"', "'", "\n\t")),
-  literals: fc.oneof(fc.string({ unit: "binary", maxLength: 8 }), FINITE, fc.integer()),
+  comparisons: fc.tuple(ANY_NAME, fc.oneof(fc.string({ unit: "binary", maxLength: 8 }), FINITE, fc.integer())),
   positions: Number.MAX_SAFE_INTEGER,
 };
 
 /** Random syntax trees. `depth`: how far relevances and aggregates nest. */
 export function randomQuery(words: Vocabulary, depth = 3): fc.Arbitrary<Query> {
-  return fc.array(randomStep(words, depth), { minLength: 1, maxLength: 3 }).map((steps) => ({ kind: "query", steps }));
+  return lengths([0, 5, 3, 1], randomStep(words, depth)).map((steps) => ({ kind: "query", steps }));
+}
+
+/** Arrays whose length is drawn by weights, the n-th for length n: longer ones mostly find nothing in a small tree. */
+function lengths<T>(weights: readonly number[], item: fc.Arbitrary<T>): fc.Arbitrary<T[]> {
+  return fc.oneof(
+    ...weights.map((weight, length) => ({
+      weight,
+      arbitrary: fc.array(item, { minLength: length, maxLength: length }),
+    })),
+  );
 }
 
 function randomStep(words: Vocabulary, depth: number): fc.Arbitrary<Step> {
   return fc.record({
     kind: fc.constant("step"),
     axis: fc.constantFrom("child", "descendant", "descendant"),
-    type: fc.option(words.types, { nil: undefined, freq: 3 }),
-    position: fc.option(randomPosition(words.positions), { nil: undefined, freq: 3 }),
-    predicates: fc.array(randomRelevance(words, depth), { maxLength: 2 }),
+    type: fc.oneof(words.types, fc.constant(undefined)),
+    position: fc.oneof(
+      { weight: 4, arbitrary: fc.constant(undefined) },
+      { weight: 1, arbitrary: randomPosition(words.positions) },
+    ),
+    predicates: lengths([2, 4, 2], randomRelevance(words, depth)),
   });
 }
 
@@ -54,26 +70,21 @@ function randomPosition(most: number): fc.Arbitrary<Position> {
 }
 
 function randomRelevance(words: Vocabulary, depth: number): fc.Arbitrary<Relevance> {
-  const field = fc.option(words.names, { nil: "" });
+  const field = fc.oneof({ weight: 2, arbitrary: fc.constant("") }, { weight: 1, arbitrary: words.names });
   const local: fc.Arbitrary<Local> = fc.record({ kind: fc.constant("local"), field, text: words.conditions });
-  const comparison: fc.Arbitrary<Comparison> = fc.record({
-    kind: fc.constant("comparison"),
-    name: words.names,
-    operator: fc.constantFrom("=", "!=", "<", "<=", ">", ">="),
-    value: words.literals,
-  });
+  const comparison = fc
+    .tuple(words.comparisons, fc.constantFrom("=", "!=", "<", "<=", ">", ">="))
+    .map(([[name, value], operator]): Comparison => ({ kind: "comparison", name, operator, value }));
   if (depth === 0) return fc.oneof(local, comparison);
   const inner = fc.constant(undefined).chain(() => randomRelevance(words, depth - 1));
   const several = fc.array(inner, { minLength: 2, maxLength: 3 });
   const fold = fc.constantFrom("min" as const, "max" as const, "avg" as const, "gmean" as const);
-  const path = fc
-    .array(
-      fc.constant(undefined).chain(() => randomStep(words, depth - 1)),
-      { minLength: 1, maxLength: 2 },
-    )
-    .map((steps): Query => ({ kind: "query", steps }));
+  const path = lengths(
+    [0, 2, 1],
+    fc.constant(undefined).chain(() => randomStep(words, depth - 1)),
+  ).map((steps): Query => ({ kind: "query", steps }));
   return fc.oneof(
-    { weight: 3, arbitrary: local },
+    { weight: 4, arbitrary: local },
     { weight: 2, arbitrary: comparison },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("product"), factors: several }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant("complement"), operand: inner }) },
@@ -93,7 +104,7 @@ export function randomChains(words: Vocabulary): fc.Arbitrary<Query> {
     fc.record({
       kind: fc.constant("step"),
       axis: fc.constant("descendant"),
-      type: fc.option(words.types, { nil: undefined, freq: 1 }),
+      type: fc.oneof(words.types, fc.constant(undefined)),
       position: fc.constant(undefined),
       predicates,
     });

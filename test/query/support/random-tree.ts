@@ -20,32 +20,42 @@ const VALUES: Readonly<Record<string, fc.Arbitrary<AttributeValue>>> = {
 };
 const NAMES = Object.keys(VALUES);
 
+/** What each name is compared with: mostly values of its own kind, so that some comparisons hold. */
+const LITERALS: Readonly<Record<string, readonly (string | number)[]>> = {
+  title: ["red", "green", "", 3],
+  cost: [0, 2.5, 3, 10, -1, "3", "M"],
+  open: ["true", "false", 1],
+  tags: ["x", "y", 3, "none"],
+  date: ["2026-05-01", "2026-05-02T12:30:00+02:00", "2026-05-01T12:00:00", "M", 2026],
+  none: ["x", 1],
+};
+
 /** What random trees say, for queries over them. */
 export const TREE_WORDS: Vocabulary = {
-  types: fc.constantFrom(...TYPES, "A", "D"),
-  names: fc.constantFrom(...NAMES, "none"),
+  types: fc.constantFrom(...TYPES, ...TYPES, ...TYPES, "D"),
+  names: fc.constantFrom(...NAMES, ...NAMES, "none"),
   conditions: fc.constantFrom("warm", "cold", "bright"),
-  literals: fc.oneof(
-    fc.constantFrom("red", "true", "x", "3", "2026-05-01", "2026-05-02T12:30:00+02:00", "M"),
-    fc.constantFrom(-1, 0, 2.5, 3, 10),
-  ),
+  comparisons: fc
+    .constantFrom(...NAMES, ...NAMES, "none")
+    .chain((name) => fc.tuple(fc.constant(name), fc.constantFrom(...(LITERALS[name] ?? [""])))),
   positions: 4,
 };
 
 const values = (names: readonly string[]): fc.Arbitrary<Attributes> =>
   fc
-    .array(fc.constantFrom(...names), { maxLength: names.length })
+    .array(fc.constantFrom(...names), { maxLength: 2 * names.length, size: "max" })
     .chain((chosen) => fc.tuple(...[...new Set(chosen)].map((name) => fc.tuple(fc.constant(name), VALUES[name]!))))
     .map((entries) => Object.fromEntries(entries));
 
-/** Random trees of small vocabularies, so that queries find something in them: at most four levels. */
+/** Random trees of small vocabularies, so that queries find something in them: three levels. */
 export function randomTrees(maxLength = 3): fc.Arbitrary<readonly TestTree[]> {
   const level = (depth: number): fc.Arbitrary<TestTree> =>
     fc.record({
       type: fc.constantFrom(...TYPES),
       attributes: values(NAMES),
       metadata: values(["cost", "tags", "date"]),
-      children: depth === 0 ? fc.constant([]) : fc.array(level(depth - 1), { maxLength }),
+      children:
+        depth === 0 ? fc.constant([]) : fc.array(level(depth - 1), { minLength: depth - 1, maxLength, size: "max" }),
     });
-  return fc.array(level(3), { minLength: 1, maxLength });
+  return fc.array(level(2), { minLength: 2, maxLength, size: "max" });
 }
