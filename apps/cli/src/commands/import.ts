@@ -50,7 +50,7 @@ async function findOrCreate(
 function progressBar(): { readonly update: OnImportProgress; readonly stop: () => void } {
   if (!process.stderr.isTTY) return { update: () => undefined, stop: () => undefined };
   const bar = new SingleBar({
-    format: "{bar} {percentage}% {value}/{total} nodes, {eta_formatted} left",
+    format: "{bar} {percentage}% {value}/{total} nodes, {duration_formatted}",
     hideCursor: true,
   });
   let running = false;
