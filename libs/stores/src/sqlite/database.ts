@@ -13,7 +13,7 @@ import { Mutex } from "async-mutex";
 import { load as loadVectorFunctions } from "sqlite-vec";
 import { type Clock, EspalierError } from "#core";
 import { Connection } from "./connection.js";
-import { registerComparisons } from "./comparison-function.js";
+import { registerFunctions } from "./functions.js";
 import { type Migration, migrate } from "./migrate.js";
 import { isBusy, toStoreError } from "./sqlite-errors.js";
 
@@ -139,7 +139,7 @@ function connect({ path, synchronous }: DatabaseOptions): Connection {
   database.exec("PRAGMA temp_store = MEMORY");
   loadVectorFunctions(database);
   database.enableLoadExtension(false);
-  registerComparisons(database);
+  registerFunctions(database);
   return new Connection(database);
 }
 

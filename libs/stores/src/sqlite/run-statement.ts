@@ -6,6 +6,8 @@
  * - Descendants of contexts that may be nested are reached twice and out of order. If all weigh the same, only the outermost
  *   contexts are joined (a context is nested if an earlier one's range ends behind it); else the node keeps its largest weight.
  * - A position closes the chain: its rows, cut from one end of the order, are the contexts of the next.
+ * - Where the first step finds far more nodes than the second can (`//Turn//Note`), the second is read by itself and each of
+ *   its nodes looks for a context among its ancestors.
  *
  * Weights are carried only where contexts have different ones. The statement's text depends on the run's shape alone.
  */
@@ -25,9 +27,20 @@ export interface RunStatement extends Statement {
   readonly weight: number | undefined;
 }
 
-export function runStatement(run: StructuralRun, memory: number, liveness: Liveness): RunStatement {
-  return new RunBuilder(run, memory, liveness).build();
+/** How many nodes of a type live at the head, at most; of all types if it is undefined. */
+export type CountNodes = (type: string | undefined) => number;
+
+export function runStatement(
+  run: StructuralRun,
+  memory: number,
+  liveness: Liveness,
+  countNodes: CountNodes,
+): RunStatement {
+  return new RunBuilder(run, memory, liveness, countNodes).build();
 }
+
+/** Looking for a context among the ancestors of a node costs as much as passing over so many contexts. */
+const UPWARD_COST = 5;
 
 /** A chain of joins that is not closed yet. */
 interface Chain {
@@ -43,6 +56,8 @@ interface Chain {
   readonly disjoint: boolean;
   /** Rows come in document order. */
   readonly ordered: boolean;
+  /** The step that the chain consists of, if it is one from the root, without a position. */
+  readonly first: StructuralStep | undefined;
   /** Paths of the joined tables, if these give the order: SQLite sees then that nothing is to be sorted, either way. */
   readonly orderedBy: readonly string[] | undefined;
 }
@@ -56,6 +71,7 @@ class RunBuilder {
     private readonly run: StructuralRun,
     memory: number,
     private readonly liveness: Liveness,
+    private readonly countNodes: CountNodes,
   ) {
     this.#parameters = new Parameters({ memory, ...liveParameters(liveness) });
   }
@@ -85,6 +101,7 @@ class RunBuilder {
       weight: undefined,
       disjoint: true,
       ordered: true,
+      first: undefined,
       orderedBy: [],
     };
     if (contexts === "root") return root;
@@ -108,10 +125,17 @@ class RunBuilder {
 
   #step(before: Chain, step: StructuralStep): Chain {
     let chain = before;
+    if (this.#isUpward(chain, step)) return this.#finishStep(this.#joinUpward(chain, step), step);
     const nested = step.axis === "descendant" && !chain.disjoint;
     if (nested && chain.weight === undefined) chain = this.#outermost(chain);
     chain = this.#join(chain, step);
     if (nested && chain.weight !== undefined) chain = this.#largestWeights(chain);
+    return this.#finishStep(chain, step);
+  }
+
+  /** Position, then comparisons. */
+  #finishStep(found: Chain, step: StructuralStep): Chain {
+    let chain = found;
     if (step.position !== undefined) chain = this.#cut(chain, step.position);
     if (step.comparisons.length === 0) return chain;
     const compared = this.#withStates(chain);
@@ -123,14 +147,7 @@ class RunBuilder {
 
   #join(chain: Chain, step: StructuralStep): Chain {
     const alias = this.#alias();
-    const context: StepContext =
-      chain.current === undefined
-        ? { kind: "root" }
-        : {
-            kind: "table",
-            alias: chain.current,
-            depth: chain.depth === undefined ? `${chain.current}.depth` : String(chain.depth),
-          };
+    const context = contextOf(chain);
     const { table, conditions } = stepTable(step, context, alias, {
       liveness: this.liveness,
       parameters: this.#parameters,
@@ -144,7 +161,40 @@ class RunBuilder {
       weight: chain.weight,
       disjoint: step.axis === "child" && chain.disjoint,
       ordered: chain.ordered && chain.disjoint,
+      first: context.kind === "root" ? step : undefined,
       orderedBy: chain.orderedBy !== undefined && chain.disjoint ? [...chain.orderedBy, `${alias}.path`] : undefined,
+    };
+  }
+
+  #isUpward({ first }: Chain, step: StructuralStep): boolean {
+    if (first === undefined || !this.liveness.head) return false;
+    return this.countNodes(first.type) > UPWARD_COST * this.countNodes(step.type);
+  }
+
+  /** The nodes of a step from the root that have one of the chain's among their ancestors, or as their parent. */
+  #joinUpward(contexts: Chain, step: StructuralStep): Chain {
+    const [current, alias] = [contexts.current ?? "", this.#alias()];
+    const { depth } = contexts;
+    const isLevel = step.axis === "child" && depth !== undefined;
+    const { table, conditions } = stepTable(
+      { axis: isLevel ? "child" : "descendant", type: step.type },
+      isLevel ? { kind: "level", depth } : { kind: "root" },
+      alias,
+      { liveness: this.liveness, parameters: this.#parameters },
+    );
+    const above = step.axis === "child" ? parentPath(alias) : "ancestor.value";
+    const from =
+      step.axis === "child" ? contexts.from : [`json_each(ancestor_paths(${alias}.path)) ancestor`, ...contexts.from];
+    const context = `SELECT 1 FROM ${from.join(" CROSS JOIN ")} WHERE ${contexts.where.join(" AND ")} AND ${current}.path = ${above}`;
+    return {
+      ...contexts,
+      from: [table],
+      where: [...conditions, `EXISTS (${context})`],
+      current: alias,
+      depth: isLevel ? depth + 1 : undefined,
+      disjoint: isLevel,
+      first: undefined,
+      orderedBy: [`${alias}.path`],
     };
   }
 
@@ -214,6 +264,7 @@ class RunBuilder {
       weight,
       disjoint: false,
       ordered: true,
+      first: undefined,
       orderedBy: undefined,
     };
   }
@@ -222,6 +273,17 @@ class RunBuilder {
     this.#aliases += 1;
     return `n${this.#aliases}`;
   }
+}
+
+function contextOf(chain: Chain): StepContext {
+  return chain.current === undefined
+    ? { kind: "root" }
+    : { kind: "table", alias: chain.current, depth: depthSql(chain) };
+}
+
+/** The parent's path key: the node's without its last position key and the separator. */
+function parentPath(alias: string): string {
+  return `rtrim(rtrim(${alias}.path, '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'), '.')`;
 }
 
 function body(chain: Chain): string {

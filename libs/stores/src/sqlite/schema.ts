@@ -1,5 +1,6 @@
 import type { MemorySchema, NameSummary, ValueKind } from "#memory";
 import type { Connection } from "./connection.js";
+import type { MemoryHead } from "./memories.js";
 
 interface NameRow {
   readonly type: string;
@@ -32,6 +33,13 @@ export function readSchema(connection: Connection, memory: number, version: numb
     }),
     relations: relations.map((relation) => ({ ...relation })),
   };
+}
+
+/** Live nodes of a type, or of all. One row of the counters. */
+export function countOfType(connection: Connection, memory: MemoryHead, type: string | undefined): number {
+  if (type === undefined) return memory.nodes;
+  const sql = "SELECT count FROM schema_types WHERE memory = ? AND type = ?";
+  return connection.get<{ readonly count: number }>(sql, [memory.row, type])?.count ?? 0;
 }
 
 function summaries(rows: readonly NameRow[], section: NameRow["section"]): readonly NameSummary[] {

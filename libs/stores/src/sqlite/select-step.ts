@@ -1,9 +1,10 @@
 import type { Comparison, StructuralStep } from "#query";
 import { type Liveness, liveCondition } from "./states.js";
 
-/** Where a step begins: the virtual root, or the rows of a table with `path` and `depth`. */
+/** Where a step begins: the virtual root, anywhere at a depth, or the rows of a table with `path` and `depth`. */
 export type StepContext =
   | { readonly kind: "root" }
+  | { readonly kind: "level"; readonly depth: number }
   | {
       readonly kind: "table";
       /** Alias of the contexts in the statement. */
@@ -61,6 +62,7 @@ export function depthAfter(step: Pick<StructuralStep, "axis">, context: StepCont
 
 function childDepth(context: StepContext): string {
   if (context.kind === "root") return "1";
+  if (context.kind === "level") return String(context.depth + 1);
   const depth = Number(context.depth);
   return Number.isInteger(depth) ? String(depth + 1) : `${context.depth} + 1`;
 }

@@ -1,7 +1,9 @@
 import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
 import { byEvidence } from "../evidence-order.js";
 import type { Connection } from "./connection.js";
+import { countOfType } from "./schema.js";
 import { evidenceStatement } from "./evidence-statement.js";
+import type { MemoryHead } from "./memories.js";
 import { runStatement } from "./run-statement.js";
 import { keyOf, type KeyTuple, KEY_WIDTH, type Liveness, valuesOf } from "./states.js";
 
@@ -10,13 +12,14 @@ type Cell = string | number | null;
 /** Executes a structural run: one statement. */
 export function executeRun(
   connection: Connection,
-  memory: number,
+  memory: MemoryHead,
   liveness: Liveness,
   run: StructuralRun,
 ): { readonly rows: readonly RunRow[]; readonly trace: StatementTrace } {
   const started = performance.now();
   if (run.contexts !== "root" && run.contexts.length === 0) return { rows: [], trace: notSent(started) };
-  const { sql, parameters, weight } = runStatement(run, memory, liveness);
+  const countNodes = (type: string | undefined): number => countOfType(connection, memory, type);
+  const { sql, parameters, weight } = runStatement(run, memory.row, liveness, countNodes);
   const tuples = connection.tuples<readonly Cell[]>(sql, parameters);
   const rows = inOrder(tuples.map((tuple) => runRow(tuple, run.values, weight)));
   return { rows, trace: { statement: sql, rows: rows.length, milliseconds: performance.now() - started } };

@@ -89,7 +89,7 @@ export class SqliteTreeStore implements TreeStore {
     run: StructuralRun,
   ): Promise<{ readonly rows: readonly RunRow[]; readonly trace: StatementTrace }> {
     return this.#at(scope, revision, ({ connection, memory, liveness }) =>
-      executeRun(connection, memory.row, liveness, run),
+      executeRun(connection, memory, liveness, run),
     );
   }
 

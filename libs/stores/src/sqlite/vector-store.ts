@@ -7,6 +7,7 @@ import { fingerprintOf } from "../point-fingerprint.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import { filterSelect } from "./filter-conditions.js";
+import { countOfType } from "./schema.js";
 import { type MemoryImages, ordinalsOf } from "./image/memory-images.js";
 import { findHead, livenessAt, type MemoryHead } from "./memories.js";
 import { keyColumns, keyOf, type KeyTuple, type Liveness, liveCondition, NEVER, valuesOf } from "./states.js";
@@ -52,7 +53,7 @@ export class SqliteVectorStore implements VectorStore {
     { limit }: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
     return this.#open(scope, read, vector, (open) => {
-      const imaged = this.#image(open, statesOfType(open, filter.type));
+      const imaged = this.#image(open, countOfType(open.connection, open.memory, filter.type));
       if (imaged === undefined) return { rows: topKByStatement(open, vector, filter, limit), approximate: false };
       const { keys } = imaged.image;
       const found = imaged.matrix.topK(vector, keys.select(filter, read.revision), limit);
@@ -118,13 +119,6 @@ export class SqliteVectorStore implements VectorStore {
       return work({ connection, memory, liveness: livenessAt(memory, read.revision), set });
     });
   }
-}
-
-/** The most states that a filter of this type can have. */
-function statesOfType({ connection, memory }: OpenSet, type: string | undefined): number {
-  if (type === undefined) return memory.nodes;
-  const sql = "SELECT count FROM schema_types WHERE memory = ? AND type = ?";
-  return connection.get<{ readonly count: number }>(sql, [memory.row, type])?.count ?? 0;
 }
 
 /** Cosines of named states, one after the other as the statement finds them. */

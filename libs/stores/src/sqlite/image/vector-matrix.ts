@@ -67,34 +67,41 @@ export class VectorMatrix {
 
   /** The best of a selection; values of 0 are left out. O(states of the selection). */
   topK(vector: Float32Array, selection: Selection, limit: number): readonly FoundState[] {
-    const query = new Query(vector);
+    const slots = this.#slotsOf(selection);
+    const cosines = new Query(vector).cosines(this.#vectors.values, this.#inverse.values, slots);
     const best = new BestFirst<FoundState>(limit);
     let threshold = best.threshold;
-    const consider = (slot: number, ordinal: number): void => {
-      const cosine = this.#cosine(query, slot);
-      if (cosine <= 0 || cosine < threshold - ROUNDING) return;
+    for (let at = 0; at < slots.length; at += 1) {
+      const cosine = cosines[at] ?? 0;
+      if (cosine <= 0 || cosine < threshold - ROUNDING) continue;
       const value = roundRelevance(cosine);
-      if (value <= 0) return;
+      if (value <= 0) continue;
+      const ordinal = this.#ordinals.values[slots[at] ?? 0] ?? 0;
       best.offer({ ordinal, value, path: this.keys.path(ordinal) });
       threshold = best.threshold;
-    };
-    if (selection.ranges === undefined) {
-      const ordinals = this.#ordinals.values;
-      for (let slot = 0; slot < this.#ordinals.length; slot += 1) {
-        const ordinal = ordinals[slot] ?? 0;
-        if (selection.includesInRange(ordinal)) consider(slot, ordinal);
-      }
-      return best.ranked();
     }
-    const [order, slots] = [this.keys.order, this.#slots.values];
-    for (const { from, to } of selection.ranges) {
+    return best.ranked();
+  }
+
+  /** The slots of a selection's states. */
+  #slotsOf({ ranges, includesInRange }: Selection): Int32Array {
+    const found = new Int32Array(this.#ordinals.length);
+    let count = 0;
+    const [ordinals, order, slots] = [this.#ordinals.values, this.keys.order, this.#slots.values];
+    if (ranges === undefined) {
+      for (let slot = 0; slot < found.length; slot += 1) {
+        if (includesInRange(ordinals[slot] ?? 0)) found[count++] = slot;
+      }
+      return found.subarray(0, count);
+    }
+    for (const { from, to } of ranges) {
       for (let at = from; at < to; at += 1) {
         const ordinal = order[at] ?? 0;
         const slot = slots[ordinal] ?? -1;
-        if (slot >= 0 && selection.includesInRange(ordinal)) consider(slot, ordinal);
+        if (slot >= 0 && includesInRange(ordinal)) found[count++] = slot;
       }
     }
-    return best.ranked();
+    return found.subarray(0, count);
   }
 
   #cosine(query: Query, slot: number): number {
