@@ -3,13 +3,14 @@
  * production. Two tokens of lookahead decide everything: after `[`, whether a Position begins; at `1`, whether a
  * complement; at a fold's name, whether it is a function. Depth and counts are limited, so recursion is too.
  */
-import { LIMITS, type ErrorCode, type EspalierError } from "#core";
+import { LIMITS, type EspalierError } from "#core";
 import type { Comparison, ComparisonOperator, Fold, Local, Position, Query, Relevance, Step } from "./ast.js";
-import { tokenize, type Token, type TokenKind } from "./lexer.js";
+import type { Token, TokenKind } from "./lexer.js";
 import { nestingOf } from "./nesting.js";
 import { print, printRelevance } from "./print.js";
 import { queryError } from "./query-error.js";
 import { locate } from "./source-location.js";
+import { TokenCursor } from "./token-cursor.js";
 import type { QueryWarning } from "./warning.js";
 
 /** A parsed query: the tree, and beside it what the tree does not keep. Frozen. */
@@ -60,17 +61,16 @@ const INTEGER = /^[0-9]+$/u;
 
 class Parser {
   readonly #text: string;
-  readonly #tokens: readonly Token[];
+  readonly #cursor: TokenCursor;
   readonly #warnings: QueryWarning[] = [];
   readonly #offsets = new Map<object, number>();
   /** Complements written without parentheses of their own. */
   readonly #bare = new Set<Relevance>();
-  #at = 0;
   #depth = 0;
 
   constructor(text: string) {
     this.#text = text;
-    this.#tokens = tokenize(text);
+    this.#cursor = new TokenCursor(text);
   }
 
   parse(): ParsedQuery {
@@ -90,27 +90,27 @@ class Parser {
     const steps: Step[] = [];
     do {
       if (steps.length === LIMITS.querySteps) {
-        throw this.#error("too_many_steps", `a path has at most ${LIMITS.querySteps} steps.`, [closingText]);
+        throw this.#cursor.error("too_many_steps", `a path has at most ${LIMITS.querySteps} steps.`, [closingText]);
       }
       steps.push(this.#step());
-    } while (this.#is("/") || this.#is("//"));
-    if (!this.#is(closing)) throw this.#expected(['"/"', '"//"', '"["', closingText]);
+    } while (this.#cursor.is("/") || this.#cursor.is("//"));
+    if (!this.#cursor.is(closing)) throw this.#cursor.expected(['"/"', '"//"', '"["', closingText]);
     return Object.freeze<Query>({ kind: "query", steps: Object.freeze(steps) });
   }
 
   // --- Step = Axis , NodeTest , [ Position ] , { Predicate } ;
   #step(): Step {
-    if (!this.#is("/") && !this.#is("//")) throw this.#expected(['"/"', '"//"']);
-    const axis = this.#take().kind === "/" ? "child" : "descendant";
-    const test = this.#peek();
-    if (test.kind !== "name" && test.text !== "*") throw this.#expected(["a node type", '"*"']);
-    this.#take();
-    const position = this.#is("[") && this.#beginsPosition() ? this.#position() : undefined;
+    if (!this.#cursor.is("/") && !this.#cursor.is("//")) throw this.#cursor.expected(['"/"', '"//"']);
+    const axis = this.#cursor.take().kind === "/" ? "child" : "descendant";
+    const test = this.#cursor.peek();
+    if (test.kind !== "name" && test.text !== "*") throw this.#cursor.expected(["a node type", '"*"']);
+    this.#cursor.take();
+    const position = this.#cursor.is("[") && this.#beginsPosition() ? this.#position() : undefined;
     const predicates: Relevance[] = [];
-    while (this.#is("[")) {
+    while (this.#cursor.is("[")) {
       if (this.#beginsPosition()) throw this.#misplacedPosition(predicates.length > 0);
       if (predicates.length === LIMITS.stepPredicates) {
-        throw this.#error("too_many_predicates", `a step has at most ${LIMITS.stepPredicates} predicates.`, [
+        throw this.#cursor.error("too_many_predicates", `a step has at most ${LIMITS.stepPredicates} predicates.`, [
           '"*" inside one bracket',
         ]);
       }
@@ -123,52 +123,52 @@ class Parser {
 
   #misplacedPosition(afterPredicate: boolean): EspalierError {
     if (!afterPredicate) {
-      return this.#error("syntax_error", "a step has one position.", ["a predicate", '"/"', '"//"']);
+      return this.#cursor.error("syntax_error", "a step has one position.", ["a predicate", '"/"', '"//"']);
     }
     const message =
       "a position cannot follow a predicate. Put it before the predicate, start a new step, or cut by score with topK.";
-    return this.#error("position_after_predicate", message, ["a predicate", '"/"', '"//"']);
+    return this.#cursor.error("position_after_predicate", message, ["a predicate", '"/"', '"//"']);
   }
 
   /** After `[`: Int then `]` or `:`, or `:`, or `-`. */
   #beginsPosition(): boolean {
-    const first = this.#peek(1);
+    const first = this.#cursor.peek(1);
     if (first.kind === ":" || first.kind === "-") return true;
-    const second = this.#peek(2).kind;
+    const second = this.#cursor.peek(2).kind;
     return first.kind === "number" && (second === "]" || second === ":");
   }
 
   // --- Position = "[" , ( [ "-" ] , Int | [ [ "-" ] , Int ] , ":" , [ [ "-" ] , Int ] ) , "]" ;
   #position(): Position {
-    this.#take();
-    const from = this.#is(":") ? undefined : this.#positionNumber('":"');
-    if (from !== undefined && this.#is("]")) {
-      this.#take();
+    this.#cursor.take();
+    const from = this.#cursor.is(":") ? undefined : this.#positionNumber('":"');
+    if (from !== undefined && this.#cursor.is("]")) {
+      this.#cursor.take();
       return Object.freeze<Position>({ kind: "index", index: from });
     }
-    this.#expect(":", ['":"', '"]"']);
-    const to = this.#is("]") ? undefined : this.#positionNumber('"]"');
-    this.#expect("]", ['"]"']);
+    this.#cursor.expect(":", ['":"', '"]"']);
+    const to = this.#cursor.is("]") ? undefined : this.#positionNumber('"]"');
+    this.#cursor.expect("]", ['"]"']);
     return Object.freeze<Position>({ kind: "range", from, to });
   }
 
   /** `other`: what could stand there instead of a number. */
   #positionNumber(other: string): number {
-    const negative = this.#is("-");
-    if (negative) this.#take();
-    const token = this.#peek();
+    const negative = this.#cursor.is("-");
+    if (negative) this.#cursor.take();
+    const token = this.#cursor.peek();
     if (token.kind !== "number" || !INTEGER.test(token.text)) {
-      throw this.#expected(negative ? ["an integer"] : ["an integer", '"-"', other]);
+      throw this.#cursor.expected(negative ? ["an integer"] : ["an integer", '"-"', other]);
     }
     const value = Number(token.text);
     if (value === 0) {
       const message = "positions begin at 1; the last is -1.";
-      throw this.#error("position_zero", message, ["an integer from 1"]);
+      throw this.#cursor.error("position_zero", message, ["an integer from 1"]);
     }
     if (token.text.startsWith("0")) {
-      throw this.#error("syntax_error", "an integer has no leading zeros.", ["an integer from 1"]);
+      throw this.#cursor.error("syntax_error", "an integer has no leading zeros.", ["an integer from 1"]);
     }
-    this.#take();
+    this.#cursor.take();
     // No memory has so many nodes: a larger number selects what the largest exact one does.
     const size = Math.min(value, Number.MAX_SAFE_INTEGER);
     return negative ? -size : size;
@@ -176,42 +176,42 @@ class Parser {
 
   // --- Predicate = "[" , Relevance , "]" ;
   #predicate(): Relevance {
-    const open = this.#peek();
+    const open = this.#cursor.peek();
     const relevance = this.#nested(() => {
       this.#refuseBareNumber();
       return this.#relevance();
     });
-    this.#expect("]", ['"*"', '"]"']);
+    this.#cursor.expect("]", ['"*"', '"]"']);
     if (this.#depth + 1 + nestingOf(relevance) > LIMITS.queryNesting) throw this.#tooDeep(open);
     return relevance;
   }
 
   /** A number that begins neither a Position nor a complement: says what would have made it one. */
   #refuseBareNumber(): void {
-    const number = this.#peek();
-    if (number.kind !== "number" || (number.text === "1" && this.#is("-", 1))) return;
-    if (!INTEGER.test(number.text)) throw this.#expected(["an integer", ...FACTOR]);
-    this.#take();
-    throw this.#expected(number.text === "1" ? ['"]"', '":"', '"-"'] : ['"]"', '":"']);
+    const number = this.#cursor.peek();
+    if (number.kind !== "number" || (number.text === "1" && this.#cursor.is("-", 1))) return;
+    if (!INTEGER.test(number.text)) throw this.#cursor.expected(["an integer", ...FACTOR]);
+    this.#cursor.take();
+    throw this.#cursor.expected(number.text === "1" ? ['"]"', '":"', '"-"'] : ['"]"', '":"']);
   }
 
   // --- Relevance = Factor , { ( "*" | "·" ) , Factor } ;
   #relevance(): Relevance {
     const first = this.#factor();
-    if (!this.#is("*")) return first;
-    const start = this.#at;
+    if (!this.#cursor.is("*")) return first;
+    const times = this.#cursor.peek();
     const factors = [first];
-    while (this.#is("*")) {
-      this.#take();
+    while (this.#cursor.is("*")) {
+      this.#cursor.take();
       factors.push(this.#factor());
     }
     const product = Object.freeze<Relevance>({ kind: "product", factors: Object.freeze(factors) });
-    if (factors.some((factor) => this.#bare.has(factor))) this.#warnPrecedence(product, this.#tokens[start]);
+    if (factors.some((factor) => this.#bare.has(factor))) this.#warnPrecedence(product, times);
     return product;
   }
 
-  #warnPrecedence(product: Relevance, at: Token | undefined): void {
-    const { line, column } = locate(this.#text, at?.start ?? 0);
+  #warnPrecedence(product: Relevance, times: Token): void {
+    const { line, column } = locate(this.#text, times.start);
     this.#warnings.push(
       Object.freeze<QueryWarning>({
         code: "complement_precedence",
@@ -222,18 +222,18 @@ class Parser {
 
   // --- Factor = "1" , "-" , Factor | Mean | "(" , Relevance , ")" | Combine | Aggregate | Local | Comparison ;
   #factor(): Relevance {
-    const token = this.#peek();
-    if (token.kind === "number" && token.text === "1" && this.#is("-", 1)) return this.#complement();
+    const token = this.#cursor.peek();
+    if (token.kind === "number" && token.text === "1" && this.#cursor.is("-", 1)) return this.#complement();
     if (token.kind === "(") return this.#parenthesis();
     if (token.kind === "[") return this.#bracketed();
-    if (token.kind !== "name") throw this.#expected(FACTOR);
-    if (FOLDS.has(token.text) && this.#is("(", 1)) return this.#fold(token.text as Fold);
+    if (token.kind !== "name") throw this.#cursor.expected(FACTOR);
+    if (FOLDS.has(token.text) && this.#cursor.is("(", 1)) return this.#fold(token.text as Fold);
     return this.#bareLeaf();
   }
 
   #complement(): Relevance {
     const operand = this.#nested(() => {
-      this.#take();
+      this.#cursor.take();
       return this.#factor();
     });
     const complement = Object.freeze<Relevance>({ kind: "complement", operand });
@@ -245,46 +245,48 @@ class Parser {
   #parenthesis(): Relevance {
     const terms = this.#nested(() => {
       const list = [this.#relevance()];
-      while (this.#is("+")) {
-        this.#take();
+      while (this.#cursor.is("+")) {
+        this.#cursor.take();
         list.push(this.#relevance());
       }
       return list;
     });
-    this.#expect(")", ['"*"', '"+"', '")"']);
+    this.#cursor.expect(")", ['"*"', '"+"', '")"']);
     const [only] = terms;
     if (terms.length === 1 && only !== undefined) {
       this.#bare.delete(only);
       return only;
     }
-    this.#expect("/", [`"/${terms.length}"`]);
-    const divisor = this.#peek();
-    if (divisor.kind !== "number") throw this.#expected([`"${terms.length}"`]);
+    this.#cursor.expect("/", [`"/${terms.length}"`]);
+    const divisor = this.#cursor.peek();
+    if (divisor.kind !== "number") throw this.#cursor.expected([`"${terms.length}"`]);
     if (divisor.text !== String(terms.length)) {
       const message = `this mean has ${terms.length} terms, so it is divided by ${terms.length}, not by ${divisor.text}.`;
-      throw this.#error("mean_count", message, [`"${terms.length}"`]);
+      throw this.#cursor.error("mean_count", message, [`"${terms.length}"`]);
     }
-    this.#take();
+    this.#cursor.take();
     return Object.freeze<Relevance>({ kind: "mean", terms: Object.freeze(terms) });
   }
 
   // --- Combine = Fold , "(" , Relevance , "," , … , ")" ;   Aggregate = Fold , "(" , Query , ")" ;
   #fold(fold: Fold): Relevance {
-    this.#take();
+    this.#cursor.take();
     const relevance = this.#nested((): Relevance => {
-      if (this.#is("/") || this.#is("//")) return { kind: "aggregate", fold, path: this.#query(")", '")"') };
-      const first = this.#peek();
-      if (!this.#beginsFactor(first)) throw this.#expected(['"/"', '"//"', ...FACTOR]);
+      if (this.#cursor.is("/") || this.#cursor.is("//"))
+        return { kind: "aggregate", fold, path: this.#query(")", '")"') };
+      const first = this.#cursor.peek();
+      if (!this.#beginsFactor(first)) throw this.#cursor.expected(['"/"', '"//"', ...FACTOR]);
       const terms = [this.#relevance()];
-      if (!this.#is(",")) throw this.#expected(['"*"', '","'], "a fold takes two relevances or more, or a path");
-      while (this.#is(",")) {
-        this.#take();
+      if (!this.#cursor.is(","))
+        throw this.#cursor.expected(['"*"', '","'], "a fold takes two relevances or more, or a path");
+      while (this.#cursor.is(",")) {
+        this.#cursor.take();
         terms.push(this.#relevance());
       }
-      if (!this.#is(")")) throw this.#expected(['"*"', '","', '")"']);
+      if (!this.#cursor.is(")")) throw this.#cursor.expected(['"*"', '","', '")"']);
       return { kind: "combine", fold, terms: Object.freeze(terms) };
     });
-    this.#expect(")", ['")"']);
+    this.#cursor.expect(")", ['")"']);
     return Object.freeze(relevance);
   }
 
@@ -294,29 +296,29 @@ class Parser {
 
   // --- "[" , BareLocal , "]"  and  "[" , BareComp , "]"
   #bracketed(): Relevance {
-    this.#take();
-    if (!this.#is("name")) throw this.#expected(['"node"', "an attribute's name"]);
+    this.#cursor.take();
+    if (!this.#cursor.is("name")) throw this.#cursor.expected(['"node"', "an attribute's name"]);
     const leaf = this.#bareLeaf();
-    this.#expect("]", ['"]"']);
+    this.#cursor.expect("]", ['"]"']);
     return leaf;
   }
 
   // --- BareLocal = ( "node" | Name ) , ( "~=" | "~" | "≈" ) , String ;   BareComp = Name , operator , ( String | Number ) ;
   #bareLeaf(): Local | Comparison {
-    const name = this.#take();
-    const operator = this.#peek();
+    const name = this.#cursor.take();
+    const operator = this.#cursor.peek();
     if (operator.kind === "~=") {
-      this.#take();
-      const text = this.#peek();
-      if (text.kind !== "string") throw this.#expected(["a string"]);
-      this.#take();
+      this.#cursor.take();
+      const text = this.#cursor.peek();
+      if (text.kind !== "string") throw this.#cursor.expected(["a string"]);
+      this.#cursor.take();
       return this.#node<Local>({ kind: "local", field: name.text === "node" ? "" : name.text, text: text.value }, name);
     }
     if (!COMPARISONS.has(operator.kind)) {
       const hint = operator.kind === "(" ? "the functions are min, max, avg and gmean" : undefined;
-      throw this.#expected(OPERATORS, hint);
+      throw this.#cursor.expected(OPERATORS, hint);
     }
-    this.#take();
+    this.#cursor.take();
     const comparison: Comparison = {
       kind: "comparison",
       name: name.text,
@@ -328,51 +330,28 @@ class Parser {
 
   /** String or Number; the sign of a Number touches its digits. */
   #literal(): string | number {
-    const sign = this.#peek();
-    const negative = sign.kind === "-" && this.#is("number", 1) && this.#peek(1).start === sign.end;
-    if (negative) this.#take();
-    const token = this.#peek();
+    const sign = this.#cursor.peek();
+    const negative = sign.kind === "-" && this.#cursor.is("number", 1) && this.#cursor.peek(1).start === sign.end;
+    if (negative) this.#cursor.take();
+    const token = this.#cursor.peek();
     if (token.kind === "string") {
-      this.#take();
+      this.#cursor.take();
       return token.value;
     }
-    if (token.kind !== "number") throw this.#expected(["a string", "a number"]);
+    if (token.kind !== "number") throw this.#cursor.expected(["a string", "a number"]);
     const size = Number(token.text);
     if (!Number.isFinite(size)) {
-      throw this.#error("syntax_error", "this number is too large for a 64-bit float.", ["a finite number"]);
+      throw this.#cursor.error("syntax_error", "this number is too large for a 64-bit float.", ["a finite number"]);
     }
-    this.#take();
+    this.#cursor.take();
     return negative && size !== 0 ? -size : size;
-  }
-
-  // --- tokens
-  #peek(ahead = 0): Token {
-    const token = this.#tokens[Math.min(this.#at + ahead, this.#tokens.length - 1)];
-    if (token === undefined) throw new Error("a token list always has an end");
-    if (token.kind === "invalid" && ahead === 0) throw this.#invalid(token);
-    return token;
-  }
-
-  #is(kind: TokenKind, ahead = 0): boolean {
-    return this.#peek(ahead).kind === kind;
-  }
-
-  #take(): Token {
-    const token = this.#peek();
-    this.#at++;
-    return token;
-  }
-
-  #expect(kind: TokenKind, expected: readonly string[]): void {
-    if (!this.#is(kind)) throw this.#expected(expected);
-    this.#take();
   }
 
   /** Takes the opening token and reads what it nests. */
   #nested<T>(body: () => T): T {
-    if (this.#depth === LIMITS.queryNesting) throw this.#tooDeep(this.#peek());
+    if (this.#depth === LIMITS.queryNesting) throw this.#tooDeep(this.#cursor.peek());
     this.#depth++;
-    this.#take();
+    this.#cursor.take();
     const result = body();
     this.#depth--;
     return result;
@@ -383,7 +362,6 @@ class Parser {
     return Object.freeze(node);
   }
 
-  // --- errors
   #tooDeep(token: Token): EspalierError {
     return queryError(this.#text, {
       code: "query_too_deep",
@@ -392,30 +370,4 @@ class Parser {
       expected: ["a flatter query"],
     });
   }
-
-  #invalid(token: Token): EspalierError {
-    return queryError(this.#text, {
-      code: token.limit ?? "syntax_error",
-      message: token.value,
-      offset: token.start,
-      expected: token.expected,
-    });
-  }
-
-  #error(code: ErrorCode, message: string, expected: readonly string[]): EspalierError {
-    return queryError(this.#text, { code, message, offset: this.#peek().start, expected });
-  }
-
-  #expected(expected: readonly string[], note?: string): EspalierError {
-    const token = this.#peek();
-    const found =
-      token.kind === "end" ? "the end of the query" : token.kind === "string" ? "a string" : `"${token.text}"`;
-    const hint = note === undefined ? "" : ` (${note})`;
-    return this.#error("syntax_error", `expected ${alternatives(expected)}; found ${found}${hint}.`, expected);
-  }
-}
-
-function alternatives(list: readonly string[]): string {
-  const last = list.at(-1) ?? "something else";
-  return list.length < 2 ? last : `${list.slice(0, -1).join(", ")} or ${last}`;
 }

@@ -23,7 +23,7 @@ export function validate(query: ParsedQuery, schema: QuerySchema): readonly Quer
   const index = new SchemaIndex(schema);
   if (!index.hasNodes) return [];
   const validator = new Validator(query, index);
-  validator.path(query.ast, new Set([ROOT_TYPE]), "");
+  validator.path(query.ast, new Set([ROOT_TYPE]));
   return Object.freeze(validator.warnings);
 }
 
@@ -36,15 +36,15 @@ class Validator {
   ) {}
 
   /** Follows the types that each step can stand on. */
-  path(path: Query, from: ReadonlySet<string>, prefix: string): void {
+  path(path: Query, from: ReadonlySet<string>): void {
     let contexts = from;
     for (const step of path.steps) {
-      contexts = this.#step(step, contexts, prefix);
+      contexts = this.#step(step, contexts);
       for (const predicate of step.predicates) this.#relevance(predicate, contexts);
     }
   }
 
-  #step(step: Step, contexts: ReadonlySet<string>, prefix: string): ReadonlySet<string> {
+  #step(step: Step, contexts: ReadonlySet<string>): ReadonlySet<string> {
     const { type, axis } = step;
     if (type !== undefined && !this.schema.hasType(type)) throw this.#unknownType(step, type);
     const reachable = new Set<string>();
@@ -53,7 +53,7 @@ class Validator {
       for (const found of below) if (type === undefined || found === type) reachable.add(found);
     }
     // Nothing stands on nothing: once a step is impossible, the steps after a wildcard need no warning of their own.
-    if (reachable.size === 0 && contexts.size > 0) this.#impossible(step, contexts, prefix);
+    if (reachable.size === 0 && contexts.size > 0) this.#impossible(step, contexts);
     return reachable.size === 0 && type !== undefined ? new Set([type]) : reachable;
   }
 
@@ -70,7 +70,7 @@ class Validator {
         this.#relevance(part.operand, contexts);
         break;
       case "aggregate":
-        this.path(part.path, contexts, "below ");
+        this.path(part.path, contexts);
         break;
       case "local":
         if (part.field !== "") this.#name(part, part.field, contexts);
@@ -92,7 +92,7 @@ class Validator {
     this.#warn(leaf, "attribute_not_on_type", `"${name}" ${why}, so this is 0 for every node.`);
   }
 
-  #impossible(step: Step, contexts: ReadonlySet<string>, prefix: string): void {
+  #impossible(step: Step, contexts: ReadonlySet<string>): void {
     const below = step.axis === "child" ? "directly below" : "below";
     const parents = [...contexts].map((type) => (type === ROOT_TYPE ? "the root" : type));
     const what = `no ${step.type ?? "node"} stands ${below} ${list(parents)} in this memory`;
@@ -102,7 +102,7 @@ class Validator {
       [...contexts].some((type) => this.schema.descendantsOf(type).has(step.type ?? ""));
     const bare = printStep({ ...step, position: undefined, predicates: [] });
     const advice = deeper ? ` Deeper down there is: "/${bare}" finds it.` : "";
-    this.#warn(step, "impossible_relation", `${prefix}"${bare}" finds nothing: ${what}.${advice}`);
+    this.#warn(step, "impossible_relation", `"${bare}" finds nothing: ${what}.${advice}`);
   }
 
   #warn(node: Step | Local | Comparison, code: QueryWarning["code"], sentence: string): void {
