@@ -1,10 +1,10 @@
-import { describeAgainstReference } from "../contract/reference.contract.js";
+import { describeStores } from "../contract/all-stores.contract.js";
 import { openStores } from "./open-stores.js";
 
-describeAgainstReference("sqlite without images", async (cacheLimits) =>
-  openStores({ folder: ":memory:", imageBytes: 0, ...(cacheLimits !== undefined && { cacheLimits }) }),
+describeStores("sqlite", async (cacheLimits) =>
+  openStores({ folder: ":memory:", ...(cacheLimits !== undefined && { cacheLimits }) }),
 );
 
-describeAgainstReference("sqlite", async (cacheLimits) =>
-  openStores({ folder: ":memory:", ...(cacheLimits !== undefined && { cacheLimits }) }),
+describeStores("sqlite without images", async (cacheLimits) =>
+  openStores({ folder: ":memory:", imageBytes: 0, ...(cacheLimits !== undefined && { cacheLimits }) }),
 );

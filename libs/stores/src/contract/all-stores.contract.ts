@@ -1,0 +1,14 @@
+import type { OpenEmpty } from "./fixtures.js";
+import { describeAgainstReference } from "./reference.contract.js";
+import { describeLexicalIndex, describeVectorStore } from "./search.contract.js";
+import { describeSideStores } from "./side-stores.contract.js";
+import { describeTreeStore } from "./tree-store.contract.js";
+
+/** The whole contract: a suite per port, and every read against the reference. */
+export function describeStores(name: string, open: OpenEmpty): void {
+  describeTreeStore(name, open);
+  describeVectorStore(name, open);
+  describeLexicalIndex(name, open);
+  describeSideStores(name, open);
+  describeAgainstReference(name, open);
+}

@@ -1,0 +1,257 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { NodeFilter } from "#core";
+import type { Stores } from "../stores.js";
+import { change, codeOf, embedding, grow, MODEL, type OpenEmpty, SCOPE, state, unit } from "./fixtures.js";
+
+const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
+const READ = { revision: 1, model: MODEL, field: "" };
+
+/** What every VectorStore does. */
+export function describeVectorStore(name: string, open: OpenEmpty): void {
+  describe(`${name}: VectorStore`, () => {
+    let stores: Stores;
+    beforeEach(async () => {
+      stores = await open();
+      const states = [state("a0", "A"), state("a0.a0", "B"), state("a1", "B"), state("a2", "B", { text: "" })];
+      const vectors = [
+        { id: "nod_a0", field: "", model: MODEL, embedding: embedding(1, 0) },
+        { id: "nod_a0.a0", field: "", model: MODEL, embedding: embedding(0, 1) },
+      ];
+      await grow(stores, states, { vectors });
+    });
+    afterEach(() => stores.close());
+
+    const keysOf = async (filter: NodeFilter, vector: Float32Array, limit = 10, revision = 1): Promise<unknown> => {
+      const { rows } = await stores.vectors.topK(SCOPE, { ...READ, revision }, vector, filter, { limit, exact: true });
+      return rows.map(({ key, value }) => [key.pathKey, value]);
+    };
+
+    test("scores are cosines in the states' order, NaN without a vector", async () => {
+      const states = ["a0.a0", "a1", "a0", "none"].map((path) => ({ id: `nod_${path}`, born: 1 }));
+      const scores = await stores.vectors.scores(SCOPE, READ, unit(1, 1), states);
+      expect([...scores].map((score) => Math.round(score * 1e6) / 1e6)).toEqual([0.707107, NaN, 0.707107, NaN]);
+      const other = await stores.vectors.scores(SCOPE, { ...READ, model: "model-2" }, unit(1, 1, 1), states);
+      expect([...other]).toEqual([NaN, NaN, NaN, NaN]);
+    });
+
+    test("the best come by rounded value, then document order; zeros are left out", async () => {
+      expect(await keysOf(EVERYTHING, unit(1, 1))).toEqual([
+        ["a0", 0.707107],
+        ["a0.a0", 0.707107],
+      ]);
+      expect(await keysOf(EVERYTHING, unit(1, 1), 1)).toEqual([["a0", 0.707107]]);
+      expect(await keysOf(EVERYTHING, unit(1, 0))).toEqual([["a0", 1]]);
+      expect(await keysOf({ ...EVERYTHING, type: "B" }, unit(1, 1))).toEqual([["a0.a0", 0.707107]]);
+      expect(await keysOf({ ...EVERYTHING, type: "D" }, unit(1, 1))).toEqual([]);
+      expect(await keysOf({ scope: { kind: "children", of: ["nod_a0"] } }, unit(1, 1))).toEqual([["a0.a0", 0.707107]]);
+      expect(await keysOf({ scope: { kind: "children", of: [null] } }, unit(1, 1))).toEqual([["a0", 0.707107]]);
+      expect(await keysOf({ scope: { kind: "descendants", of: ["a0"] } }, unit(1, 1))).toEqual([["a0.a0", 0.707107]]);
+    });
+
+    test("a vector of another length is refused by name", async () => {
+      expect(await codeOf(keysOf(EVERYTHING, unit(1, 1, 1)))).toBe("model_dimension");
+      const point = { id: "nod_a1", born: 1, field: "", model: MODEL, embedding: embedding(1, 0, 0) };
+      expect(await codeOf(stores.vectors.upsert(SCOPE, [point]))).toBe("model_dimension");
+    });
+
+    test("missing are the states with a text and no vector, until they are put", async () => {
+      const missing = (): ReturnType<typeof stores.vectors.missing> =>
+        stores.vectors.missing(SCOPE, READ, { filter: EVERYTHING }, 10);
+      expect(await missing()).toEqual([{ id: "nod_a1", born: 1, text: "text of a1" }]);
+      const states = [
+        { id: "nod_a0", born: 1 },
+        { id: "nod_a1", born: 1 },
+        { id: "nod_a2", born: 1 },
+      ];
+      expect(await stores.vectors.missing(SCOPE, READ, { states }, 10)).toEqual(await missing());
+      const point = { id: "nod_a1", born: 1, field: "", model: MODEL, embedding: embedding(1, 1) };
+      await stores.vectors.upsert(SCOPE, [point, { ...point, id: "nod_none" }]);
+      await stores.vectors.upsert(SCOPE, [point]);
+      expect(await missing()).toEqual([]);
+      expect(await keysOf(EVERYTHING, unit(1, 1), 1)).toEqual([["a1", 1]]);
+    });
+
+    test("an attribute is a field of its own, printed if it is no text", async () => {
+      const read = { ...READ, field: "name" };
+      await stores.tree.commit(
+        SCOPE,
+        change(1, {
+          states: [
+            state("b0", "C", { attributes: { name: ["x", "y"] } }),
+            state("b1", "C", { attributes: { name: "" } }),
+            state("b2", "C", { attributes: { other: "z" } }),
+          ],
+        }),
+      );
+      const missing = await stores.vectors.missing(
+        SCOPE,
+        { ...read, revision: 2 },
+        { filter: { ...EVERYTHING, type: "C" } },
+        10,
+      );
+      expect(missing).toEqual([{ id: "nod_b0", born: 2, text: "x, y" }]);
+      expect(await stores.vectors.missing(SCOPE, { ...read, revision: 2 }, { filter: EVERYTHING }, 2)).toHaveLength(2);
+      const points = missing.map(({ id, born }) => ({
+        id,
+        born,
+        field: "name",
+        model: MODEL,
+        embedding: embedding(0, 0, 1),
+      }));
+      await stores.vectors.upsert(SCOPE, points);
+      expect(await stores.vectors.scores(SCOPE, { ...read, revision: 2 }, unit(0, 0, 1), points)).toEqual(
+        Float64Array.of(1),
+      );
+    });
+
+    test("a search sees the revision that it reads, also one that was overtaken", async () => {
+      expect(await keysOf(EVERYTHING, unit(1, 0))).toEqual([["a0", 1]]);
+      const vectors = [{ id: "nod_a0", field: "", model: MODEL, embedding: embedding(3, 4) }];
+      await stores.tree.commit(SCOPE, change(1, { ends: ["nod_a0"], states: [state("a0", "A")], vectors }));
+      expect(await keysOf(EVERYTHING, unit(1, 0), 10, 2)).toEqual([["a0", 0.6]]);
+      expect(await keysOf(EVERYTHING, unit(1, 0), 10, 1)).toEqual([["a0", 1]]);
+      await stores.tree.commit(SCOPE, change(2, { ends: ["nod_a0.a0"] }));
+      expect(await keysOf(EVERYTHING, unit(0, 1), 10, 3)).toEqual([["a0", 0.8]]);
+      expect(await keysOf(EVERYTHING, unit(0, 1), 10, 2)).toEqual([
+        ["a0.a0", 1],
+        ["a0", 0.8],
+      ]);
+    });
+
+    test("a model's vectors are deleted and counted, and fingerprints are of what is there", async () => {
+      const { vectors } = stores;
+      const before = await vectors.fingerprint(SCOPE, MODEL);
+      expect(before.count).toBe(2);
+      const point = { id: "nod_a1", born: 1, field: "", model: "model-2", embedding: embedding(1, 1, 1) };
+      await vectors.upsert(SCOPE, [point]);
+      expect(await vectors.fingerprint(SCOPE, MODEL)).toEqual(before);
+      expect(await vectors.delete(SCOPE, { model: MODEL })).toBe(2);
+      expect(await vectors.fingerprint(SCOPE, MODEL)).toEqual({ count: 0, hash: "0000000000000000" });
+      expect(await keysOf(EVERYTHING, unit(1, 1))).toEqual([]);
+      expect(await vectors.missing(SCOPE, READ, { filter: EVERYTHING }, 10)).toHaveLength(3);
+      expect(await vectors.delete(SCOPE, {})).toBe(1);
+    });
+
+    test("vectors for a memory that is gone are dropped", async () => {
+      const point = { id: "nod_a1", born: 1, field: "", model: MODEL, embedding: embedding(1, 1) };
+      await stores.vectors.upsert({ tenant: "other", memory: SCOPE.memory }, [point]);
+      expect((await stores.vectors.fingerprint(SCOPE, MODEL)).count).toBe(2);
+      await stores.tree.deleteMemory(SCOPE);
+      await stores.vectors.upsert(SCOPE, [point]);
+      expect(await codeOf(stores.vectors.fingerprint(SCOPE, MODEL))).toBe("memory_not_found");
+    });
+  });
+}
+
+/** What every LexicalIndex does. */
+export function describeLexicalIndex(name: string, open: OpenEmpty): void {
+  describe(`${name}: LexicalIndex`, () => {
+    let stores: Stores;
+    const weights = (...terms: readonly string[]): ReadonlyMap<string, number> =>
+      new Map(terms.map((term) => [term, 1]));
+    beforeEach(async () => {
+      stores = await open();
+      await grow(stores, [state("a0", "A"), state("a0.a0", "B"), state("a1", "B"), state("a2", "B", { text: "" })], {
+        terms: [
+          { id: "nod_a0", field: "", weights: weights("red", "sea") },
+          { id: "nod_a0.a0", field: "", weights: weights("red") },
+          { id: "nod_a1", field: "", weights: weights() },
+        ],
+      });
+    });
+    afterEach(() => stores.close());
+
+    const matches = async (
+      terms: ReadonlyMap<string, number>,
+      filter: NodeFilter,
+      above = 0,
+      revision = 1,
+    ): Promise<unknown> => {
+      const rows = await stores.lexical.matches(SCOPE, { revision, field: "" }, terms, filter, { above });
+      return rows.map(({ key, value }) => [key.pathKey, value]);
+    };
+
+    test("statistics count the live documents of the field, also those without a term", async () => {
+      expect(await stores.lexical.statistics(SCOPE, "", ["red", "none"])).toEqual({
+        documents: 3,
+        frequencies: new Map([["red", 2]]),
+      });
+      await stores.tree.commit(
+        SCOPE,
+        change(1, {
+          ends: ["nod_a0", "nod_a1"],
+          states: [state("a0", "A")],
+          terms: [{ id: "nod_a0", field: "", weights: weights("blue") }],
+        }),
+      );
+      expect(await stores.lexical.statistics(SCOPE, "", ["red", "sea", "blue"])).toEqual({
+        documents: 2,
+        frequencies: new Map([
+          ["red", 1],
+          ["blue", 1],
+        ]),
+      });
+    });
+
+    test("values are sums of factors times weights, rounded in a ranking and over its bound", async () => {
+      const terms = new Map([
+        ["red", 0.3],
+        ["sea", 0.2000004],
+      ]);
+      const states = ["a1", "a0", "a0.a0"].map((path) => ({ id: `nod_${path}`, born: 1 }));
+      expect([...(await stores.lexical.scores(SCOPE, READ, terms, states))]).toEqual([0, 0.5000004, 0.3]);
+      expect(await matches(terms, EVERYTHING)).toEqual([
+        ["a0", 0.5],
+        ["a0.a0", 0.3],
+      ]);
+      expect(await matches(terms, EVERYTHING, 0.3)).toEqual([["a0", 0.5]]);
+      expect(await matches(terms, { ...EVERYTHING, type: "B" })).toEqual([["a0.a0", 0.3]]);
+      expect(await matches(terms, { scope: { kind: "children", of: [null] } })).toEqual([["a0", 0.5]]);
+      expect(await matches(terms, { scope: { kind: "descendants", of: ["a0"] } })).toEqual([["a0.a0", 0.3]]);
+      expect(await matches(new Map([["none", 1]]), EVERYTHING)).toEqual([]);
+      const first = await stores.lexical.matches(SCOPE, READ, terms, EVERYTHING, { above: 0, limit: 1 });
+      expect(first.map(({ key }) => key.pathKey)).toEqual(["a0"]);
+    });
+
+    test("an older revision is searched as it was", async () => {
+      const red = new Map([["red", 1]]);
+      expect(await matches(red, EVERYTHING)).toHaveLength(2);
+      await stores.tree.commit(SCOPE, change(1, { ends: ["nod_a0.a0"] }));
+      expect(await matches(red, EVERYTHING, 0, 2)).toEqual([["a0", 1]]);
+      expect(await matches(red, EVERYTHING, 0, 1)).toEqual([
+        ["a0", 1],
+        ["a0.a0", 1],
+      ]);
+    });
+
+    test("an attribute is indexed once, at the head, and later commits keep it", async () => {
+      const { lexical, tree } = stores;
+      expect([await lexical.indexed(SCOPE, ""), await lexical.indexed(SCOPE, "name")]).toEqual([true, false]);
+      expect(await lexical.fields(SCOPE)).toEqual([""]);
+      const terms = [{ id: "nod_a0", born: 1, field: "name", weights: weights("first") }];
+      expect(await codeOf(lexical.index(SCOPE, "name", terms, 0))).toBe("revision_conflict");
+      await lexical.index(SCOPE, "name", [...terms, { ...terms[0]!, id: "nod_none" }], 1);
+      await lexical.index(SCOPE, "name", [], 0);
+      expect(await lexical.fields(SCOPE)).toEqual(["", "name"]);
+      const states = [state("a3", "A")];
+      await tree.commit(
+        SCOPE,
+        change(1, { states, terms: [{ id: "nod_a3", field: "name", weights: weights("first") }] }),
+      );
+      expect(await lexical.statistics(SCOPE, "name", ["first", "red"])).toEqual({
+        documents: 2,
+        frequencies: new Map([["first", 2]]),
+      });
+      const read = { revision: 2, field: "name" };
+      const rows = await lexical.matches(SCOPE, read, new Map([["first", 1]]), EVERYTHING, { above: 0 });
+      expect(rows.map(({ key }) => key.pathKey)).toEqual(["a0", "a3"]);
+    });
+
+    test("terms of a field that is not indexed are left out until it is", async () => {
+      const terms = [{ id: "nod_a3", field: "name", weights: weights("early") }];
+      await stores.tree.commit(SCOPE, change(1, { states: [state("a3", "A")], terms }));
+      expect(await stores.lexical.indexed(SCOPE, "name")).toBe(false);
+      expect((await stores.lexical.statistics(SCOPE, "name", ["early"])).documents).toBe(0);
+    });
+  });
+}

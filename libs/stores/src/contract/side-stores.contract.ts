@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
+import type { ApiKey } from "#memory";
+import type { Stores } from "../stores.js";
+import { codeOf, embedding, type OpenEmpty, SCOPE, TENANT } from "./fixtures.js";
+
+/** What every CacheStore, BlobStore and KeyStore does. */
+export function describeSideStores(name: string, open: OpenEmpty): void {
+  describe(`${name}: CacheStore`, () => {
+    let stores: Stores;
+    beforeEach(async () => {
+      stores = await open({ embeddings: 3, entailments: 3 });
+    });
+    afterEach(() => stores.close());
+
+    test("vectors and values come back as they were put, to their tenant only", async () => {
+      const windowed = { ...embedding(0.6, 0.8), windowed: true };
+      await stores.caches.embeddings(TENANT).put(
+        new Map([
+          ["one", embedding(1, 2, 3)],
+          ["two", windowed],
+        ]),
+      );
+      await stores.caches.entailments(TENANT).put(new Map([["one", 0.25]]));
+      const found = await stores.caches.embeddings(TENANT).get(["two", "none", "one"]);
+      expect(found.get("one")).toEqual(embedding(1, 2, 3));
+      expect(found.get("two")).toEqual(windowed);
+      expect(found.size).toBe(2);
+      expect(await stores.caches.entailments(TENANT).get(["one", "two"])).toEqual(new Map([["one", 0.25]]));
+      expect((await stores.caches.embeddings("other").get(["one"])).size).toBe(0);
+      expect((await stores.caches.entailments("other").get(["one"])).size).toBe(0);
+    });
+
+    test("the oldest rows go first when there are too many, over all tenants", async () => {
+      const put = (tenant: string, hash: string): Promise<void> =>
+        stores.caches.entailments(tenant).put(new Map([[hash, 1]]));
+      await put("t1", "a");
+      await put("t2", "b");
+      await put("t1", "c");
+      await put("t1", "a");
+      await put("t2", "d");
+      expect([...(await stores.caches.entailments("t1").get(["a", "c"])).keys()]).toEqual(["c"]);
+      expect([...(await stores.caches.entailments("t2").get(["b", "d"])).keys()]).toEqual(["b", "d"]);
+      const four = ["1", "2", "3", "4"].map((hash) => [hash, embedding(1)] as const);
+      await stores.caches.embeddings("t1").put(new Map(four));
+      expect([...(await stores.caches.embeddings("t1").get(["1", "2", "3", "4"])).keys()]).toEqual(["2", "3", "4"]);
+    });
+  });
+
+  describe(`${name}: BlobStore`, () => {
+    let stores: Stores;
+    beforeEach(async () => {
+      stores = await open();
+    });
+    afterEach(() => stores.close());
+
+    test("bytes come back to their tenant until they are deleted or swept", async () => {
+      const { blobs } = stores;
+      await blobs.put(TENANT, "k", Uint8Array.of(1, 2), { expiresAt: 100 });
+      await blobs.put(TENANT, "k", Uint8Array.of(3), { expiresAt: 200, memory: SCOPE.memory });
+      await blobs.put(TENANT, "early", new Uint8Array(), { expiresAt: 99 });
+      expect(await blobs.get(TENANT, "k")).toEqual(Uint8Array.of(3));
+      expect(await blobs.get("other", "k")).toBeUndefined();
+      expect(await blobs.sweep(100)).toBe(1);
+      expect(await blobs.get(TENANT, "early")).toBeUndefined();
+      await blobs.delete("other", "k");
+      expect(await blobs.get(TENANT, "k")).toEqual(Uint8Array.of(3));
+      await blobs.delete(TENANT, "k");
+      expect(await blobs.get(TENANT, "k")).toBeUndefined();
+    });
+  });
+
+  describe(`${name}: KeyStore`, () => {
+    let stores: Stores;
+    beforeEach(async () => {
+      stores = await open();
+    });
+    afterEach(() => stores.close());
+
+    test("keys are found by the hash of their secret and listed in pages by tenant", async () => {
+      const { keys } = stores;
+      const key = (id: string, tenant = TENANT): ApiKey => ({ id, tenant, name: id, scopes: ["read"], createdAt: 1 });
+      const full: ApiKey = { ...key("key_2"), scopes: ["read", "admin"], memoryPrefix: "mem_1", expiresAt: 5 };
+      await keys.add(key("key_1"), "h1");
+      await keys.add(full, "h2");
+      await keys.add(key("key_3"), "h3");
+      await keys.add(key("key_9", "other"), "h9");
+      expect(await keys.byHash("h2")).toEqual(full);
+      expect(await keys.byHash("none")).toBeUndefined();
+      expect(await keys.list(TENANT, { limit: 2 })).toEqual([key("key_1"), full]);
+      expect(await keys.list(TENANT, { limit: 2, after: "key_2" })).toEqual([key("key_3")]);
+      expect(await keys.count()).toBe(4);
+      expect(await keys.remove("other", "key_1")).toBe(false);
+      expect(await keys.remove(TENANT, "key_1")).toBe(true);
+      expect(await keys.byHash("h1")).toBeUndefined();
+      expect(await codeOf(keys.add(key("key_4"), "h9"))).not.toBe("no error");
+    });
+  });
+
+  describe(`${name}: all stores`, () => {
+    test("a closed store answers store_unavailable, and closing twice does no harm", async () => {
+      const stores = await open();
+      await stores.ping();
+      await stores.close();
+      await stores.close();
+      const calls = [stores.ping(), stores.tree.getMemory(SCOPE), stores.keys.count(), stores.blobs.sweep(0)];
+      expect(await Promise.all(calls.map(codeOf))).toEqual(calls.map(() => "store_unavailable"));
+    });
+  });
+}
