@@ -303,6 +303,26 @@ function describeRuns(opened: Opened): void {
     expect(await find(step("child", "C"), step("descendant", "A"))).toEqual([]);
   });
 
+  test("a few nodes among very many contexts are found below them, and nowhere else", async () => {
+    const many = Array.from({ length: 12 }, (_, at) => state(`a${at < 10 ? "0" : "1"}${at % 10}`, "A"));
+    await grow(opened(), [
+      ...many,
+      state("a03.a0", "A"),
+      state("a03.a0.a0", "B"),
+      state("a05.a0", "B"),
+      state("a2", "C"),
+      state("a2.a0", "B", { attributes: { cost: 1 } }),
+    ]);
+    expect(await find(step("descendant", "A"), step("descendant", "B"))).toEqual(["a03.a0.a0", "a05.a0"]);
+    expect(await find(step("descendant", "A"), step("child", "B"))).toEqual(["a03.a0.a0", "a05.a0"]);
+    expect(await find(step("child", "A"), step("child", "B"))).toEqual(["a05.a0"]);
+    expect(await find(step("child", "A"), step("descendant", "B", index(-1)))).toEqual(["a05.a0"]);
+    const named = comparison("name", "=", "A a05");
+    expect(await find(step("descendant", "A", undefined, [named]), step("descendant", "B"))).toEqual(["a05.a0"]);
+    expect(await find(step("descendant"), step("child", "C"))).toEqual([]);
+    expect(await find(step("child"), step("child", "B"))).toEqual(["a05.a0", "a2.a0"]);
+  });
+
   test("positions count in the whole current set, from either end, and ranges clamp", async () => {
     await grow(opened(), tree);
     const third = async (position: ReturnType<typeof index>): Promise<readonly string[]> =>
