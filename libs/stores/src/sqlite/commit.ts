@@ -22,6 +22,10 @@ import { countEndedVectors, VectorWriter } from "./vector-sets.js";
 /** States written before other work of the process has its turn: some milliseconds. */
 const STATES_PER_TURN = 200;
 
+const INSERT_STATE = `INSERT INTO states
+  (memory, id, type, parent, path, depth, born, died, head, children, tokens, attributes, metadata, text)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ${NEVER}, 1, ?, ?, ?, ?, ?)`;
+
 /** A state that ends, with what its node carries over to a state that follows it. */
 interface Ended extends NewState {
   readonly row: number;
@@ -227,14 +231,10 @@ class Commit {
 
   #insert(state: NewState): number {
     const carried = this.#ended.get(state.id)?.children ?? 0;
-    const { row } = this.connection.run(
-      `INSERT INTO states (memory, id, type, parent, path, depth, born, died, head, children, tokens, attributes, metadata, text)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ${NEVER}, 1, ?, ?, ?, ?, ?)`,
-      [
-        ...[this.memory.row, state.id, state.type, state.parentId, state.pathKey, state.depth, this.#revision],
-        ...[carried, state.tokens, JSON.stringify(state.attributes), JSON.stringify(state.metadata), state.text],
-      ],
-    );
+    const { row } = this.connection.run(INSERT_STATE, [
+      ...[this.memory.row, state.id, state.type, state.parentId, state.pathKey, state.depth, this.#revision],
+      ...[carried, state.tokens, JSON.stringify(state.attributes), JSON.stringify(state.metadata), state.text],
+    ]);
     if (this.#lastState === 0) this.#firstState = row;
     this.#lastState = row;
     return row;
@@ -244,7 +244,7 @@ class Commit {
     for (const [index, point] of this.change.vectors.entries()) {
       if (index % STATES_PER_TURN === STATES_PER_TURN - 1) yield;
       const row = rows.get(point.id);
-      if (row !== undefined) this.#vectors.put(point, { row, head: true });
+      if (row !== undefined) this.#vectors.add(point, row);
     }
     this.#vectors.finish();
   }

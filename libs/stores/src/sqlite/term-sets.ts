@@ -9,7 +9,7 @@ export interface TermSet {
   readonly documents: number;
 }
 
-export function termSets(connection: Connection, memory: number): readonly TermSet[] {
+function termSets(connection: Connection, memory: number): readonly TermSet[] {
   return connection.all<TermSet>("SELECT id, field, documents FROM term_sets WHERE memory = ? ORDER BY field", [
     memory,
   ]);

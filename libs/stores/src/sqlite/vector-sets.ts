@@ -10,6 +10,13 @@ export interface VectorSet {
   readonly live: number;
 }
 
+/** A vector that is to be stored. */
+export interface NewVector {
+  readonly model: string;
+  readonly field: string;
+  readonly embedding: Embedding;
+}
+
 export function findVectorSet(
   connection: Connection,
   memory: number,
@@ -42,21 +49,21 @@ export class VectorWriter {
     private readonly memory: number,
   ) {}
 
+  /** Adds the first vector of a new state. @throws EspalierError `model_dimension` */
+  add(of: NewVector, row: number): void {
+    const open = this.#open(of);
+    this.#insert(open.set, of.embedding, row);
+    open.added += 1;
+  }
+
   /** Puts the vector of a state in the place of one that may be there. @throws EspalierError `model_dimension` */
-  put(
-    of: { readonly model: string; readonly field: string; readonly embedding: Embedding },
-    state: { readonly row: number; readonly head: boolean },
-  ): void {
-    const open = this.#open(of, of.embedding.vector.length);
-    checkDimension(of.model, open.set.dimension, of.embedding.vector.length);
-    const { id } = open.set;
-    const replaced = this.connection.run("DELETE FROM vectors WHERE vector_set = ? AND state = ?", [id, state.row]);
-    this.connection.run("INSERT INTO vectors (vector_set, state, windowed, vector) VALUES (?, ?, ?, ?)", [
-      id,
+  put(of: NewVector, state: { readonly row: number; readonly head: boolean }): void {
+    const open = this.#open(of);
+    const replaced = this.connection.run("DELETE FROM vectors WHERE vector_set = ? AND state = ?", [
+      open.set.id,
       state.row,
-      of.embedding.windowed ? 1 : 0,
-      bytesOf(of.embedding.vector),
     ]);
+    this.#insert(open.set, of.embedding, state.row);
     if (state.head && replaced.changes === 0) open.added += 1;
   }
 
@@ -66,13 +73,24 @@ export class VectorWriter {
     }
   }
 
-  #open(
-    of: { readonly model: string; readonly field: string },
-    dimension: number,
-  ): { readonly set: VectorSet; added: number } {
+  #insert(set: VectorSet, { vector, windowed }: Embedding, row: number): void {
+    this.connection.run("INSERT INTO vectors (vector_set, state, windowed, vector) VALUES (?, ?, ?, ?)", [
+      set.id,
+      row,
+      windowed ? 1 : 0,
+      bytesOf(vector),
+    ]);
+  }
+
+  #open(of: NewVector): { readonly set: VectorSet; added: number } {
+    const dimension = of.embedding.vector.length;
     const key = JSON.stringify([of.model, of.field]);
-    const known = this.#sets.get(key);
-    if (known !== undefined) return known;
+    const known = this.#sets.get(key) ?? this.#make(key, of, dimension);
+    checkDimension(of.model, known.set.dimension, dimension);
+    return known;
+  }
+
+  #make(key: string, of: NewVector, dimension: number): { readonly set: VectorSet; added: number } {
     this.connection.run(
       `INSERT INTO vector_sets (memory, model, field, dimension, live) VALUES (?, ?, ?, ?, 0)
        ON CONFLICT (memory, model, field) DO NOTHING`,
