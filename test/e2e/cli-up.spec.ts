@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "@jest/globals";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { commandOf } from "../../apps/cli/src/embedded/processes.js";
 import { runEspalier, startEspalier, type RunningEspalier } from "../support/espalier.js";
 import { until } from "../support/until.js";
 
@@ -18,14 +19,8 @@ const up = async (environment: NodeJS.ProcessEnv = {}): Promise<RunningEspalier>
   return running;
 };
 
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
+/** A process that nobody has waited for yet still has its pid, but no command line. */
+const isAlive = (pid: number): boolean => commandOf(pid) !== "";
 
 const childPids = (): readonly number[] => [
   Number.parseInt(readFileSync(join(folder, "redis", "redis.pid"), "utf8"), 10),
