@@ -63,7 +63,7 @@ export function* commitChange(
   if (before !== undefined) return before;
   checkBase(connection, memory, change);
   const commit = new Commit(connection, memory, change);
-  commit.endStates();
+  yield* commit.endStates();
   yield* commit.beginStates();
   return commit.finish();
 }
@@ -111,11 +111,16 @@ class Commit {
     this.#terms = new TermWriter(connection, memory.row);
   }
 
-  endStates(): void {
-    const { ends } = this.change;
-    if (ends.length === 0) return;
-    this.#readEnding();
-    const states = [...this.#ended.values()];
+  *endStates(): Generator<void, void, void> {
+    const ends = [...new Set(this.change.ends)];
+    for (let at = 0; at < ends.length; at += STATES_PER_TURN) {
+      if (at > 0) yield;
+      this.#end(ends.slice(at, at + STATES_PER_TURN));
+    }
+  }
+
+  #end(ids: readonly string[]): void {
+    const states = this.#readEnding(ids);
     this.#learnTypes(states.map(({ parentId }) => parentId));
     for (const state of states) this.#count(state, -1);
     const rows = states.map(({ row }) => row);
@@ -170,23 +175,24 @@ class Commit {
     return { revision, repeated: false, result: JSON.parse(result) as unknown };
   }
 
-  #readEnding(): void {
-    const { ends } = this.change;
-    const rows = this.connection.tuples<readonly [...StateTuple, number, number]>(
+  #readEnding(ids: readonly string[]): readonly Ended[] {
+    const rows = this.connection.tuples<readonly [...StateTuple, row: number, children: number]>(
       `SELECT ${stateColumns("s")}, s.row, s.children FROM json_each(?) e
        CROSS JOIN states s INDEXED BY states_by_id ON s.memory = ? AND s.id = e.value AND s.head = 1`,
-      [JSON.stringify(ends), this.memory.row],
+      [JSON.stringify(ids), this.memory.row],
     );
-    for (const row of rows) {
-      const state = stateOf(row.slice(0, STATE_WIDTH) as unknown as StateTuple);
-      this.#ended.set(state.id, { ...state, row: row[STATE_WIDTH], children: row[STATE_WIDTH + 1] as number });
-    }
-    const missing = ends.find((id) => !this.#ended.has(id));
+    const states = rows.map((tuple): Ended => {
+      const [row, children] = tuple.slice(STATE_WIDTH) as unknown as readonly [number, number];
+      return { ...stateOf(tuple as unknown as StateTuple), row, children };
+    });
+    for (const state of states) this.#ended.set(state.id, state);
+    const missing = ids.find((id) => !this.#ended.has(id));
     if (missing !== undefined) {
       throw new EspalierError("node_not_found", `The change ends ${missing}, which is not live.`, {
         details: { node: missing },
       });
     }
+    return states;
   }
 
   /** The types of parents that the change itself does not bring. */
@@ -199,7 +205,10 @@ class Commit {
       [JSON.stringify([...unknown]), this.memory.row],
     );
     for (const { id, type } of rows) this.#types.set(id, type);
-    for (const { id, type } of this.#ended.values()) if (!this.#types.has(id)) this.#types.set(id, type);
+    for (const id of unknown) {
+      const ended = id === null ? undefined : this.#ended.get(id);
+      if (ended !== undefined && !this.#types.has(ended.id)) this.#types.set(ended.id, ended.type);
+    }
   }
 
   #count(state: NewState, sign: 1 | -1): void {

@@ -39,6 +39,8 @@ const OPEN_WAIT_MS = 10_000;
 /** Pauses between two tries for a lock: short at first, since most transactions take a millisecond. */
 const PAUSES_MS = [1, 2, 5, 10, 25];
 const CACHE_KIB = 65_536;
+/** What a long change set leaves of its journal once it is written back. */
+const JOURNAL_BYTES = 67_108_864;
 
 export class Database {
   readonly #reader: Connection;
@@ -136,6 +138,7 @@ function connect({ path, synchronous }: DatabaseOptions): Connection {
   if (path !== ":memory:") database.exec("PRAGMA journal_mode = WAL");
   database.exec(`PRAGMA synchronous = ${synchronous}`);
   database.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
+  database.exec(`PRAGMA journal_size_limit = ${JOURNAL_BYTES}`);
   database.exec("PRAGMA temp_store = MEMORY");
   loadVectorFunctions(database);
   database.enableLoadExtension(false);

@@ -1,5 +1,5 @@
 import { EspalierError, type MemoryScope } from "#core";
-import type { DeletionCounts, Memory, MemoryPatch, NewMemory, ScoringSettings, Structure } from "#memory";
+import type { Memory, MemoryPatch, NewMemory, ScoringSettings, Structure } from "#memory";
 import type { Connection } from "./connection.js";
 import type { Liveness } from "./states.js";
 
@@ -140,30 +140,6 @@ function labelled(parameters: Readonly<Record<string, unknown>>, after: string |
   const page = after === undefined ? "" : " AND l.id < :after";
   return `labels l CROSS JOIN memories m ON m.row = l.memory
     WHERE l.tenant = :tenant AND l.name = :name0 AND l.value = :value0${page}`;
-}
-
-/** Removes every row of a memory; its row id is never used again. */
-export function deleteMemory(connection: Connection, scope: MemoryScope): DeletionCounts {
-  const { row } = findHead(connection, scope);
-  const sets = "(SELECT id FROM vector_sets WHERE memory = ?)";
-  const termSets = "(SELECT id FROM term_sets WHERE memory = ?)";
-  const remove = (table: string, condition: string): number =>
-    connection.run(`DELETE FROM ${table} WHERE ${condition}`, [row]).changes;
-  const counts = {
-    vectors: remove("vectors", `vector_set IN ${sets}`),
-    terms: remove("postings", `term IN (SELECT id FROM terms WHERE term_set IN ${termSets})`),
-    nodes: remove("states", "memory = ?"),
-    revisions: remove("revisions", "memory = ?"),
-    inbox: remove("inbox", "memory = ?"),
-    blobs: connection.run("DELETE FROM blobs WHERE tenant = ? AND memory = ?", [scope.tenant, scope.memory]).changes,
-  };
-  remove("terms", `term_set IN ${termSets}`);
-  remove("documents", `term_set IN ${termSets}`);
-  for (const table of ["vector_sets", "term_sets", "schema_types", "schema_names", "schema_relations", "labels"]) {
-    remove(table, "memory = ?");
-  }
-  connection.run("DELETE FROM memories WHERE row = ?", [row]);
-  return counts;
 }
 
 function writeLabels(

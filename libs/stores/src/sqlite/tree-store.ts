@@ -11,19 +11,12 @@ import type {
   TreeStore,
 } from "#memory";
 import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
+import { deleteMemory } from "./delete-memory.js";
 import { commitChange, findInInbox } from "./commit.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import type { MemoryImages } from "./image/memory-images.js";
-import {
-  createMemory,
-  deleteMemory,
-  findHead,
-  listMemories,
-  livenessAt,
-  readMemory,
-  updateMemory,
-} from "./memories.js";
+import { createMemory, findHead, listMemories, livenessAt, readMemory, updateMemory } from "./memories.js";
 import { readSchema } from "./schema.js";
 import { executeEvidence, executeRun } from "./structure.js";
 import {
@@ -61,10 +54,12 @@ export class SqliteTreeStore implements TreeStore {
   }
 
   deleteMemory(scope: MemoryScope): Promise<DeletionCounts> {
-    return this.#write((connection) => {
+    const { images } = this;
+    return this.database.write(function* (connection) {
       const { row } = findHead(connection, scope);
-      this.images.drop(row);
-      return deleteMemory(connection, scope);
+      const counts = yield* deleteMemory(connection, scope);
+      images.drop(row);
+      return counts;
     });
   }
 

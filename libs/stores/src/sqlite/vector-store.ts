@@ -6,6 +6,7 @@ import { inverseLength, Query } from "../cosine.js";
 import { fingerprintOf } from "../point-fingerprint.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
+import { removeInTurns } from "./delete-memory.js";
 import { filterSelect } from "./filter-conditions.js";
 import { countOfType } from "./schema.js";
 import { type MemoryImages, ordinalsOf } from "./image/memory-images.js";
@@ -75,18 +76,7 @@ export class SqliteVectorStore implements VectorStore {
   }
 
   delete(scope: MemoryScope, what: { readonly model?: string }): Promise<number> {
-    // eslint-disable-next-line require-yield -- two statements
-    return this.database.write(function* (connection) {
-      const { row } = findHead(connection, scope);
-      const sets = "memory = :memory AND (:model IS NULL OR model = :model)";
-      const parameters = { memory: row, model: what.model ?? null };
-      const { changes } = connection.run(
-        `DELETE FROM vectors WHERE vector_set IN (SELECT id FROM vector_sets WHERE ${sets})`,
-        parameters,
-      );
-      connection.run(`DELETE FROM vector_sets WHERE ${sets}`, parameters);
-      return changes;
-    });
+    return this.database.write((connection) => deleteSets(connection, findHead(connection, scope).row, what.model));
   }
 
   fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint> {
@@ -260,6 +250,24 @@ function isComplete({ connection, memory, liveness, set }: OpenSet, field: strin
           [memory.row, field],
         )?.texts;
   return (texts ?? 0) <= (set?.live ?? 0);
+}
+
+function* deleteSets(connection: Connection, memory: number, model: string | undefined): Generator<void, number, void> {
+  const sets = connection.all<{ readonly id: number }>(
+    "SELECT id FROM vector_sets WHERE memory = :memory AND (:model IS NULL OR model = :model)",
+    { memory, model: model ?? null },
+  );
+  let deleted = 0;
+  for (const { id } of sets) {
+    deleted += yield* removeInTurns(
+      connection,
+      `DELETE FROM vectors WHERE sequence IN
+         (SELECT sequence FROM vectors INDEXED BY vectors_by_sequence WHERE vector_set = :id LIMIT :limit)`,
+      { id },
+    );
+    connection.run("DELETE FROM vector_sets WHERE id = ?", [id]);
+  }
+  return deleted;
 }
 
 function* upsertPoints(

@@ -67,6 +67,7 @@ export class MemoryImages {
     const needed = memory.nodes * NODE_BYTES + set.live * set.dimension * Float32Array.BYTES_PER_ELEMENT;
     const image = this.#current(connection, memory, size.revision, needed);
     if (image === undefined) return undefined;
+    if (!image.matrices.has(set.id)) forgetDeletedSets(connection, memory, image);
     const matrix = image.matrices.get(set.id) ?? new VectorMatrix(image.keys, set);
     matrix.catchUp(connection);
     image.matrices.set(set.id, matrix);
@@ -112,6 +113,13 @@ export function ordinalsOf({ keys }: MemoryImage, states: readonly StateRef[]): 
     ordinals.push(ordinal);
   }
   return ordinals;
+}
+
+/** The matrices of a model that the memory has left are only ballast. */
+function forgetDeletedSets(connection: Connection, { row }: MemoryHead, { matrices }: MemoryImage): void {
+  const sets = connection.all<{ readonly id: number }>("SELECT id FROM vector_sets WHERE memory = ?", [row]);
+  const known = new Set(sets.map(({ id }) => id));
+  for (const id of matrices.keys()) if (!known.has(id)) matrices.delete(id);
 }
 
 function bytesOf({ keys, matrices, postings }: MemoryImage): number {
