@@ -31,7 +31,7 @@ function checkDatabase(folder: DataFolder) {
   if (found.damages.length > 0) {
     return failed(`SQLite found damage (${found.damages[0]}): restore a backup, see docs/operations/embedded.md`);
   }
-  return ok(`sound; ${found.memories} memories, ${found.nodes} nodes, ${found.keys} keys`);
+  return ok(`sound; memories ${found.memories}, nodes ${found.nodes}, keys ${found.keys}`);
 }
 
 function checkVectors(folder: DataFolder) {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { CommandError } from "../command-error.js";
 
@@ -49,14 +49,14 @@ function socketPath(folder: string): string {
 
 /** Makes the folders of a data folder, closed to other users. */
 export function makeFolders(folder: DataFolder): void {
-  for (const path of [folder.path, folder.redisFolder, resolve(folder.redisSocket, "..")]) {
+  for (const path of [folder.path, folder.redisFolder, dirname(folder.redisSocket)]) {
     try {
       mkdirSync(path, { recursive: true, mode: 0o700 });
     } catch (error) {
       throw new CommandError(`The folder ${path} cannot be made: choose another one with --data.`, { cause: error });
     }
   }
-  const socketFolder = resolve(folder.redisSocket, "..");
+  const socketFolder = dirname(folder.redisSocket);
   // A folder of that name in the temporary folder may be someone else's trap.
   if (statSync(socketFolder).uid !== process.getuid?.()) {
     throw new CommandError(`${socketFolder} belongs to another user: remove it, or choose another folder with --data.`);
@@ -96,6 +96,9 @@ export function lockFolder(folder: DataFolder): FolderLock {
     },
     release: () => {
       rmSync(runningFile(folder), { force: true });
+      // In the system's temporary folder nobody else would remove it.
+      const socketFolder = dirname(folder.redisSocket);
+      if (!socketFolder.startsWith(folder.path)) rmSync(socketFolder, { recursive: true, force: true });
       lock.close();
     },
   };
