@@ -29,39 +29,6 @@ export function readNodes(scope: ReadScope, ids: readonly string[]): readonly No
   ).map(stateOf);
 }
 
-/**
- * XPath-like paths in two statements: the nodes, then type and place of every ancestor. A node's place is counted among
- * the siblings before it, an index range.
- */
-export function readPaths(scope: ReadScope, ids: readonly string[]): ReadonlyMap<string, string> {
-  const live = liveCondition("s", scope.liveness);
-  const nodes = tuples<readonly [id: string, path: string]>(
-    scope,
-    `SELECT s.id, s.path FROM json_each(:ids) i CROSS JOIN states s INDEXED BY states_by_id
-     WHERE s.memory = :memory AND s.id = i.value AND ${live}`,
-    { ids: JSON.stringify([...new Set(ids)]) },
-  );
-  const ancestors = new Map(nodes.flatMap(([, path]) => prefixesOf(path).map((prefix) => [prefix, parentOf(prefix)])));
-  const places = tuples<readonly [path: string, type: string, place: number]>(
-    scope,
-    `SELECT s.path, s.type, (SELECT count(*) FROM states b INDEXED BY ${scope.liveness.head ? "states_by_depth_and_type" : "states_by_history"}
-       WHERE b.memory = :memory AND b.depth = s.depth AND b.type = s.type AND b.path > a.value ->> 1 AND b.path <= s.path
-         AND ${liveCondition("b", scope.liveness)})
-     FROM json_each(:ancestors) a CROSS JOIN states s INDEXED BY ${scope.liveness.head ? "states_by_path" : "states_by_history"}
-     WHERE s.memory = :memory AND s.path = a.value ->> 0 AND ${live}`,
-    { ancestors: JSON.stringify([...ancestors]) },
-  );
-  const names = new Map(places.map(([path, type, place]) => [path, `/${type}[${place}]`]));
-  return new Map(
-    nodes.map(([id, path]) => [
-      id,
-      prefixesOf(path)
-        .map((prefix) => names.get(prefix) ?? "")
-        .join(""),
-    ]),
-  );
-}
-
 /** Subtrees in document order, `limit` nodes in all; one statement, whose loops give the order. */
 export function readSubtrees(
   scope: ReadScope,
@@ -196,7 +163,7 @@ export function readPage(
 }
 
 // eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- a caller names the rows that its statement has
-function tuples<Row extends readonly unknown[]>(
+export function tuples<Row extends readonly unknown[]>(
   { connection, memory, liveness }: ReadScope,
   sql: string,
   parameters: Readonly<Record<string, string | number>>,
@@ -211,13 +178,3 @@ function depthIndex({ liveness }: ReadScope): string {
 /** Every path below a node lies between these two; the root's is the empty path. */
 export const below = (path: string): string => (path === "" ? "" : `${path}.`);
 export const above = (path: string): string => (path === "" ? "~" : `${path}/`);
-
-function parentOf(path: string): string {
-  const end = path.lastIndexOf(".");
-  return below(end < 0 ? "" : path.slice(0, end));
-}
-
-function prefixesOf(path: string): readonly string[] {
-  const keys = path.split(".");
-  return keys.map((_, index) => keys.slice(0, index + 1).join("."));
-}

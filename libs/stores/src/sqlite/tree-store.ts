@@ -17,6 +17,7 @@ import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import type { MemoryImages } from "./image/memory-images.js";
 import { createMemory, findHead, listMemories, livenessAt, readMemory, updateMemory } from "./memories.js";
+import { readPaths } from "./read-paths.js";
 import { readSchema } from "./schema.js";
 import { executeEvidence, executeRun } from "./structure.js";
 import {
@@ -25,7 +26,6 @@ import {
   readLastChild,
   readNodes,
   readPage,
-  readPaths,
   type ReadScope,
   readSubtrees,
 } from "./tree-reads.js";
