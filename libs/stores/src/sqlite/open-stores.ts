@@ -4,7 +4,7 @@ import { type Clock, EspalierError, LIMITS, systemClock } from "#core";
 import { type CacheLimits, DEFAULT_CACHE_LIMITS, type Stores } from "../stores.js";
 import { SqliteBlobStore } from "./blob-store.js";
 import { SqliteCacheStore } from "./cache-store.js";
-import { Database } from "./database.js";
+import { Database, type DatabaseOptions } from "./database.js";
 import { MemoryImages } from "./image/memory-images.js";
 import { SqliteKeyStore } from "./key-store.js";
 import { SqliteLexicalIndex } from "./lexical-index.js";
@@ -39,12 +39,7 @@ export function openStores(options: OpenStoresOptions): Stores {
     migrations: TREE_MIGRATIONS,
     synchronous: "full",
   });
-  const caches = Database.open({
-    ...shared,
-    path: path("espalier-cache.db"),
-    migrations: CACHE_MIGRATIONS,
-    synchronous: "normal",
-  });
+  const caches = openCaches({ ...shared, path: path("espalier-cache.db") }, trees);
   const images = new MemoryImages(options.imageBytes ?? LIMITS.memoryImageBytes);
   return {
     tree: new SqliteTreeStore(trees, images),
@@ -62,6 +57,16 @@ export function openStores(options: OpenStoresOptions): Stores {
       await caches.close();
     },
   };
+}
+
+/** The second file; the first one is not left open if this one cannot be. */
+function openCaches(options: Pick<DatabaseOptions, "path" | "lockWaitMs" | "clock">, trees: Database): Database {
+  try {
+    return Database.open({ ...options, migrations: CACHE_MIGRATIONS, synchronous: "normal" });
+  } catch (error) {
+    void trees.close();
+    throw error;
+  }
 }
 
 function makeFolder(folder: string): void {

@@ -30,12 +30,12 @@ export class PostingLists {
   #sums = new Float64Array();
   #queries = new Int32Array();
   #query = 0;
+  #listBytes = 0;
 
   constructor(private readonly keys: KeyTable) {}
 
   get bytes(): number {
-    const sum = (total: number, { ordinals, weights }: PostingList): number => total + ordinals.bytes + weights.bytes;
-    return [...this.#lists.values()].reduce(sum, this.#sums.byteLength + this.#queries.byteLength);
+    return this.#listBytes + this.#sums.byteLength + this.#queries.byteLength;
   }
 
   /** The value per ordinal: its weights times the factors, added in the order of the query's terms. */
@@ -83,6 +83,7 @@ export class PostingLists {
       lastRow: 0,
     };
     this.#lists.set(term, list);
+    this.#listBytes -= bytesOf(list);
     const rows = connection.iterate<readonly [state: number, weight: number]>(
       "SELECT state, weight FROM postings WHERE term = ? AND state > ?",
       [term, list.lastRow],
@@ -94,6 +95,7 @@ export class PostingLists {
       list.ordinals.push(ordinal);
       list.weights.push(weight);
     }
+    this.#listBytes += bytesOf(list);
     return list;
   }
 
@@ -125,6 +127,10 @@ export class PostingLists {
   #sum(ordinal: number): number {
     return this.#queries[ordinal] === this.#query ? (this.#sums[ordinal] ?? 0) : 0;
   }
+}
+
+function bytesOf({ ordinals, weights }: PostingList): number {
+  return ordinals.bytes + weights.bytes;
 }
 
 function weightIn({ ordinals, weights }: PostingList, ordinal: number): number {
