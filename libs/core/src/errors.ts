@@ -178,6 +178,12 @@ export const ERRORS = {
   query_too_long: limit(400, "The query is too long", "Shorten it."),
   too_many_steps: limit(400, "Too many steps", "Use fewer steps; `//` skips levels."),
   query_too_deep: limit(400, "The query nests too deeply", "Flatten it."),
+  too_many_aggregates: limit(400, "Too many aggregates", "Use fewer aggregates, or several queries."),
+  too_much_evidence: limit(
+    422,
+    "Too much evidence",
+    "Aggregate over fewer nodes: name types, use `/` instead of `//`, or put predicates on the last step only.",
+  ),
   too_many_predicates: limit(400, "Too many predicates in one step", "Multiply them inside one bracket."),
   string_too_long: limit(400, "A string literal is too long", "Shorten the condition."),
   topk_too_large: limit(400, "topK is too large", "Ask for fewer rows."),

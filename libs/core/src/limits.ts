@@ -28,6 +28,8 @@ export const LIMITS = {
   querySteps: 16,
   /** Nesting of brackets, parentheses, folds and complements. */
   queryNesting: 16,
+  /** Aggregates of a query: each is a part of one statement. */
+  queryAggregates: 128,
   /** Predicates of one step. */
   stepPredicates: 8,
   /** UTF-8 bytes of one string literal. */
@@ -40,6 +42,8 @@ export const LIMITS = {
   defaultReadWaitSeconds: 30,
   /** Evidence rows of one result row. */
   evidenceRows: 100,
+  /** Evidence nodes of all aggregates of one step, over all their chains: bounds the time and memory of one store call. */
+  evidenceNodes: 500_000,
   /** Nodes of one set, or evidence of one node, that a trace shows; it always has the counts. */
   traceNodes: 200,
   /** Nodes of the first wave that a costly scorer is asked about; waves double, so that later ones are few. */

@@ -272,6 +272,12 @@ describe("limits", () => {
     expect(failure(`//A[${'(1-node~="y"*'.repeat(15)}node~="x"${")".repeat(15)}]`).code).toBe("query_too_deep");
   });
 
+  test("aggregates are counted in the whole query", () => {
+    const fold = (count: number): string => `max(${Array.from({ length: count }, () => "avg(/B)").join(",")})`;
+    expect(parse(`//A[${fold(64)}]//A[${fold(64)}]`).ast.steps).toHaveLength(2);
+    expect(failure(`//A[${fold(64)}]//A[${fold(65)}]`).code).toBe("too_many_aggregates");
+  });
+
   test("steps are counted per path", () => {
     expect(parse(`${"/A".repeat(16)}[max(${"/A".repeat(16)})]`).ast.steps).toHaveLength(16);
     expect(failure(`//A[max(${"/A".repeat(17)})]`).code).toBe("too_many_steps");

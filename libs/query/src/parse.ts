@@ -28,7 +28,7 @@ export interface ParsedQuery {
 /**
  * Text to syntax tree. O(length).
  * @throws EspalierError `syntax_error`, `position_zero`, `position_after_predicate`, `mean_count`, or one of the limits
- * `query_too_long`, `too_many_steps`, `query_too_deep`, `too_many_predicates`, `string_too_long`; details carry `line`,
+ * `query_too_long`, `too_many_steps`, `too_many_aggregates`, `query_too_deep`, `too_many_predicates`, `string_too_long`; details carry `line`,
  * `column`, `caret` and `expected`.
  */
 export function parse(text: string): ParsedQuery {
@@ -67,6 +67,7 @@ class Parser {
   /** Complements written without parentheses of their own. */
   readonly #bare = new Set<Relevance>();
   #depth = 0;
+  #aggregates = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -268,12 +269,20 @@ class Parser {
     return Object.freeze<Relevance>({ kind: "mean", terms: Object.freeze(terms) });
   }
 
+  #aggregate(fold: Fold): Relevance {
+    if (this.#aggregates === LIMITS.queryAggregates) {
+      const message = `a query has at most ${LIMITS.queryAggregates} aggregates.`;
+      throw this.#cursor.error("too_many_aggregates", message, ["a relevance"]);
+    }
+    this.#aggregates++;
+    return { kind: "aggregate", fold, path: this.#query(")", '")"') };
+  }
+
   // --- Combine = Fold , "(" , Relevance , "," , … , ")" ;   Aggregate = Fold , "(" , Query , ")" ;
   #fold(fold: Fold): Relevance {
     this.#cursor.take();
     const relevance = this.#nested((): Relevance => {
-      if (this.#cursor.is("/") || this.#cursor.is("//"))
-        return { kind: "aggregate", fold, path: this.#query(")", '")"') };
+      if (this.#cursor.is("/") || this.#cursor.is("//")) return this.#aggregate(fold);
       const first = this.#cursor.peek();
       if (!this.#beginsFactor(first)) throw this.#cursor.expected(['"/"', '"//"', ...FACTOR]);
       const terms = [this.#relevance()];

@@ -24,7 +24,14 @@ const JOB = "/v1/jobs/:job";
 /** What the parser can refuse. */
 const SYNTAX = [
   ...(["syntax_error", "position_zero", "position_after_predicate", "mean_count"] as const),
-  ...(["query_too_long", "query_too_deep", "too_many_steps", "too_many_predicates", "string_too_long"] as const),
+  ...([
+    "query_too_long",
+    "query_too_deep",
+    "too_many_steps",
+    "too_many_predicates",
+    "too_many_aggregates",
+    "string_too_long",
+  ] as const),
 ] as const satisfies readonly ErrorCode[];
 
 const LATER = { description: "The job goes on; `Location` says where to follow it.", schema: jobShape } as const;
@@ -138,6 +145,7 @@ export const OPERATIONS = {
       "topk_too_large",
       "unknown_scorer",
       "unknown_type",
+      "too_much_evidence",
       "unknown_attribute",
       "scorer_unavailable",
     ],

@@ -395,6 +395,34 @@ function describeRuns(opened: Opened): void {
       [1, 1, ["a0.a1", "a0.a1.a0"]],
     ]);
   });
+
+  describe("evidence below a node with nested descendants", () => {
+    const DEPTH = 40;
+    const deep = Array.from({ length: DEPTH }, (_, level) =>
+      state(Array.from({ length: level + 1 }, () => "a0").join("."), "A"),
+    );
+    const contexts = [{ id: "nod_a0", pathKey: "a0" }];
+    const nested = (kept: boolean, position?: ReturnType<typeof range>) => [
+      { steps: Array.from({ length: 9 }, () => step("descendant", undefined, position)), keep: Array(9).fill(kept) },
+    ];
+
+    test("steps that are not kept do not multiply", async () => {
+      const { tree: store } = opened();
+      await grow(opened(), deep);
+      const { rows } = await store.evidence(SCOPE, 1, { contexts, paths: nested(false), values: false });
+      expect(rows).toHaveLength(DEPTH - 9);
+    });
+
+    test.each([
+      ["", undefined],
+      [" with positions", range(1, undefined)],
+    ])("chains of kept steps%s that are too many are refused, not counted out", async (_, position) => {
+      const { tree: store } = opened();
+      await grow(opened(), deep);
+      const request = { contexts, paths: nested(true, position), values: false };
+      expect(await codeOf(store.evidence(SCOPE, 1, request))).toBe("too_much_evidence");
+    });
+  });
 }
 
 function describeReads(opened: Opened): void {

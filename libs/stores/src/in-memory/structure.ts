@@ -10,6 +10,7 @@ import {
   type StructuralRun,
   type StructuralStep,
 } from "#query";
+import { keptSteps, maximumChains, tooMuchEvidence } from "../evidence-limit.js";
 import { byEvidence } from "../evidence-order.js";
 import type { StoredState } from "./tables.js";
 
@@ -44,10 +45,11 @@ export function run(
 
 /** All chains of all contexts and paths. */
 export function evidence(states: readonly StoredState[], request: EvidenceRequest): readonly EvidenceRow[] {
-  return request.contexts
+  const maximum = maximumChains(request);
+  const rows = request.contexts
     .flatMap((context, index) =>
       request.paths.flatMap((path, number) =>
-        chains(states, context, path).map((chain) => ({
+        chains(states, context, path, maximum).map((chain) => ({
           context: index,
           path: number,
           chain: chain.map((state) => rowOf(state, request.values)),
@@ -55,6 +57,8 @@ export function evidence(states: readonly StoredState[], request: EvidenceReques
       ),
     )
     .sort(byEvidence);
+  if (rows.length > maximum) throw tooMuchEvidence();
+  return rows;
 }
 
 interface Chain {
@@ -66,19 +70,22 @@ function chains(
   states: readonly StoredState[],
   context: Context,
   path: EvidencePath,
+  maximum: number,
 ): readonly (readonly StoredState[])[] {
+  const kept = new Set(keptSteps(path));
   let current: readonly Chain[] = [{ kept: [], end: context }];
   for (const [index, step] of path.steps.entries()) {
-    const keep = path.keep[index] === true || index === path.steps.length - 1;
+    const keep = kept.has(index);
     const reached = states.filter((state) => current.some(({ end }) => reaches(step, end, state)));
     const nodes = positioned(step, reached).filter((state) => fulfils(step, state));
     current = distinct(
-      current.flatMap(({ kept, end }) =>
+      current.flatMap(({ kept: above, end }) =>
         nodes
           .filter((state) => reaches(step, end, state))
-          .map((state) => ({ kept: keep ? [...kept, state] : kept, end: state })),
+          .map((state) => ({ kept: keep ? [...above, state] : above, end: state })),
       ),
     );
+    if (current.length > maximum) throw tooMuchEvidence();
   }
   return current.map(({ kept }) => kept);
 }

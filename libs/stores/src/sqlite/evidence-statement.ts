@@ -3,6 +3,7 @@
  * but every row belongs to a context, positions count within it, and the rows of the kept steps are carried along.
  */
 import type { EvidencePath, EvidenceRequest, StructuralStep } from "#query";
+import { keptSteps, maximumChains } from "../evidence-limit.js";
 import type { Statement } from "./run-statement.js";
 import { cutCondition } from "./select-position.js";
 import { comparisonCondition, depthAfter, Parameters, stepTable } from "./select-step.js";
@@ -11,6 +12,8 @@ import { keyColumns, KEY_WIDTH, type Liveness, liveParameters, valueColumns } fr
 export interface EvidenceStatement extends Statement {
   /** Columns of one node of a chain; the first two columns of a row are the context and the path. */
   readonly nodeWidth: number;
+  /** More rows than this, or a row of context `OVERFLOW`, mean that there is too much evidence. */
+  readonly maximum: number;
 }
 
 export function evidenceStatement(request: EvidenceRequest, memory: number, liveness: Liveness): EvidenceStatement {
@@ -20,17 +23,33 @@ export function evidenceStatement(request: EvidenceRequest, memory: number, live
     `contexts AS MATERIALIZED (SELECT value ->> 0 AS context, value ->> 1 AS path, value ->> 2 AS depth
 FROM json_each(${parameters.bind(JSON.stringify(rows))}))`,
   ];
-  const width = Math.max(...request.paths.map(({ keep }) => keptSteps(keep).length));
+  const width = Math.max(...request.paths.map((path) => keptSteps(path).length));
+  const nodeWidth = KEY_WIDTH + (request.values ? 2 : 0);
+  const maximum = maximumChains(request);
+  const bound: Bound = { limit: parameters.bind(maximum + 1), tables: [] };
   const selects = request.paths.map((path, index) =>
-    new PathBuilder(tables, parameters, liveness).build(path, { index, width, values: request.values }),
+    new PathBuilder(tables, parameters, liveness, bound).build(path, { index, width, values: request.values }),
   );
-  const sql = `WITH ${tables.join(",\n")}\n${selects.join("\nUNION ALL\n")}`;
-  return { sql, parameters: parameters.values, nodeWidth: KEY_WIDTH + (request.values ? 2 : 0) };
+  const terms = [...overflow(bound, width * nodeWidth), ...selects];
+  const sql = `WITH ${tables.join(",\n")}\n${terms.join("\nUNION ALL\n")}\nLIMIT ${bound.limit}`;
+  return { sql, parameters: parameters.values, nodeWidth, maximum };
 }
 
-/** The steps whose nodes a chain has: the last always is. */
-function keptSteps(keep: readonly boolean[]): readonly number[] {
-  return keep.flatMap((kept, index) => (kept || index === keep.length - 1 ? [index] : []));
+/** The context of a row that says that a table inside the statement was cut. */
+export const OVERFLOW = -1;
+
+/** The bound of every table that chains could make grow without end. */
+interface Bound {
+  /** Parameter: one row more than there may be. */
+  readonly limit: string;
+  readonly tables: string[];
+}
+
+function overflow({ limit, tables }: Bound, columns: number): readonly string[] {
+  if (tables.length === 0) return [];
+  const full = tables.map((table) => `(SELECT count(*) FROM ${table}) = ${limit}`).join(" OR ");
+  const empty = Array.from({ length: columns }, () => "NULL").join(", ");
+  return [`SELECT ${OVERFLOW}, 0, ${empty} WHERE ${full}`];
 }
 
 /** The node of a kept step: an alias of `states` in the open chain, or a column with its row. */
@@ -56,11 +75,16 @@ class PathBuilder {
     private readonly tables: string[],
     private readonly parameters: Parameters,
     private readonly liveness: Liveness,
+    private readonly bound: Bound,
   ) {}
 
   build(path: EvidencePath, of: { readonly index: number; readonly width: number; readonly values: boolean }): string {
-    const kept = new Set(keptSteps(path.keep));
-    for (const [index, step] of path.steps.entries()) this.#step(step, kept.has(index));
+    const kept = new Set(keptSteps(path));
+    for (const [index, step] of path.steps.entries()) {
+      this.#step(step, kept.has(index));
+      // Repeats multiply from step to step: they go before the next one.
+      if (this.#repeats && index < path.steps.length - 1) this.#close();
+    }
     const aliases = this.#kept.map((node) => this.#statesOf(node));
     const columns = (alias: string): string => keyColumns(alias) + (of.values ? `, ${valueColumns(alias)}` : "");
     const empty = Array.from({ length: KEY_WIDTH + (of.values ? 2 : 0) }, () => "NULL").join(", ");
@@ -103,22 +127,36 @@ class PathBuilder {
     );
   }
 
-  /** Closes the chain. Its rows are numbered by node: one that several chains reach counts once. */
+  /** Closes the chain and cuts it: rows are numbered by node, so that one that several chains reach counts once. */
   #cut(position: NonNullable<StructuralStep["position"]>): void {
+    this.#close();
+    const numbered = `SELECT *, dense_rank() OVER (PARTITION BY context ORDER BY path) AS number FROM ${this.#current}`;
+    const sized = `SELECT *, max(number) OVER (PARTITION BY context) AS size FROM (${numbered})`;
+    this.#continue(`SELECT * FROM (${sized}) WHERE ${cutCondition(position, this.parameters)}`);
+  }
+
+  /** Closes the chain: its distinct rows become a table, with the rows of the kept nodes. */
+  #close(): void {
     const current = this.#current;
     const depth = this.#depth === undefined ? `${current}.depth` : String(this.#depth);
     const kept = this.#kept.map((node, index) => `, ${rowOf(node)} AS kept${index}`).join("");
     const columns = `${this.#context} AS context, ${current}.row AS row, ${current}.path AS path, ${depth} AS depth${kept}`;
-    const numbered = `SELECT ${columns}, dense_rank() OVER (PARTITION BY ${this.#context} ORDER BY ${current}.path) AS number`;
-    const sized = `SELECT *, max(number) OVER (PARTITION BY context) AS size FROM (${numbered}${this.#body()})`;
+    const distinct = this.#repeats ? "DISTINCT " : "";
+    this.#repeats = false;
+    this.bound.tables.push(this.#continue(`SELECT ${distinct}${columns}${this.#body()} LIMIT ${this.bound.limit}`));
+  }
+
+  /** Goes on from a table of contexts, rows and kept nodes; answers its name. */
+  #continue(select: string): string {
     const name = `set${this.tables.length}`;
-    this.tables.push(`${name} AS (SELECT * FROM (${sized}) WHERE ${cutCondition(position, this.parameters)})`);
+    this.tables.push(`${name} AS MATERIALIZED (${select})`);
     this.#from = [name];
     this.#where = [];
     this.#current = name;
     this.#isStates = false;
     this.#context = `${name}.context`;
     this.#kept = this.#kept.map((_, index) => ({ kind: "row", column: `${name}.kept${index}` }));
+    return name;
   }
 
   #currentNode(): Kept {

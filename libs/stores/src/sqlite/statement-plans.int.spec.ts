@@ -37,7 +37,7 @@ const planOfRun = (
 
 /** Reads of the states (aliases `n1`, `s`, …) that are not searches of an index; the statement's own sets may be scanned. */
 const scansOf = (plan: readonly string[]): readonly string[] =>
-  plan.filter((line) => /AUTOMATIC|^SCAN (?!set\d|contexts|\(subquery|\w+ VIRTUAL TABLE)/.test(line));
+  plan.filter((line) => /AUTOMATIC|^SCAN (?!set\d|contexts|CONSTANT ROW|\(subquery|\w+ VIRTUAL TABLE)/.test(line));
 const sortsOf = (plan: readonly string[]): readonly string[] => plan.filter((line) => line.includes("TEMP B-TREE"));
 
 const SORTED_BY_INDEX: readonly (readonly [string, readonly StructuralStep[]])[] = [

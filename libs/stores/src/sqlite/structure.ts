@@ -2,7 +2,8 @@ import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRu
 import { byEvidence } from "../evidence-order.js";
 import type { Connection } from "./connection.js";
 import { countOfType } from "./schema.js";
-import { evidenceStatement } from "./evidence-statement.js";
+import { tooMuchEvidence } from "../evidence-limit.js";
+import { evidenceStatement, OVERFLOW } from "./evidence-statement.js";
 import type { MemoryHead } from "./memories.js";
 import { runStatement } from "./run-statement.js";
 import { keyOf, type KeyTuple, KEY_WIDTH, type Liveness, valuesOf } from "./states.js";
@@ -34,8 +35,9 @@ export function executeEvidence(
 ): { readonly rows: readonly EvidenceRow[]; readonly trace: StatementTrace } {
   const started = performance.now();
   if (request.contexts.length === 0 || request.paths.length === 0) return { rows: [], trace: notSent(started) };
-  const { sql, parameters, nodeWidth } = evidenceStatement(request, memory, liveness);
+  const { sql, parameters, nodeWidth, maximum } = evidenceStatement(request, memory, liveness);
   const tuples = connection.tuples<readonly Cell[]>(sql, parameters);
+  if (tuples.length > maximum || tuples[0]?.[0] === OVERFLOW) throw tooMuchEvidence();
   const rows = tuples.map((tuple) => evidenceRow(tuple, nodeWidth)).sort(byEvidence);
   return { rows, trace: { statement: sql, rows: rows.length, milliseconds: performance.now() - started } };
 }
