@@ -188,6 +188,14 @@ describe("pruning of a costly scorer", () => {
     expect(pruned.more).toBe(true);
   });
 
+  test("candidates that could not become rows are not more rows", async () => {
+    const query = '//B[text="v3"*node~="y"]';
+    const pruned = await run(query, { topK: 300 }, { pushesDown: false, relevance }, falling);
+    const whole = await run(query, { topK: 300 }, { pushesDown: true, relevance }, falling);
+    expect(pruned.rows).toEqual(whole.rows);
+    expect([pruned.more, whole.more]).toEqual([false, false]);
+  });
+
   test("asks nobody twice", async () => {
     const { relevance: source } = await run(
       '//A[node~="x"]/B[node~="y"]',

@@ -21,7 +21,7 @@ export interface QueryResult {
   /** Canonical text. */
   readonly query: string;
   readonly revision: number;
-  /** A limit dropped rows, evidence or subtree nodes. */
+  /** A limit (`topK`, `maxTokens`, those of evidence and subtrees) dropped rows, evidence or subtree nodes. */
   readonly truncated: boolean;
   readonly warnings: readonly QueryWarning[];
   readonly scoring: {

@@ -159,13 +159,14 @@ class Evaluator {
     const values = new StageValues(table, locals, sets);
     const scope: StageScope = { plan: this.plan, stage, set, table, sets, locals, relevance, signal, tracer };
     const costly = isLast && topK !== undefined && !relevance.pushesDown;
-    const known = costly ? await scoreBest(scope, { topK, minScore }) : undefined;
+    const best = costly ? await scoreBest(scope, { topK, minScore }) : undefined;
+    const known = best?.known;
     if (!costly) await scoreAll(scope);
     const weights = values.weigh(stage.predicates, set.nodes, set.weights);
     known?.forEach((isKnown, at) => {
       if (isKnown === 0) weights[at] = 0; // Out: its weight is not known, only that it is too small.
     });
-    this.#pruned = known?.includes(0) ?? false;
+    this.#pruned = best?.spared ?? false;
     tracer?.folded(stage, { nodes: set.nodes, before: set.weights, after: weights, table, values, known });
     return { set: survivors({ nodes: set.nodes, weights }), scored: { stage, values } };
   }

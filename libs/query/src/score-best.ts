@@ -10,11 +10,19 @@ import { Bounds } from "./bounds.js";
 import { nthLargest } from "./nth-largest.js";
 import type { StageScope } from "./stage-scope.js";
 
-/** For each candidate 1 if all its values are known now, 0 if it is out. */
+/** What was asked about. */
+export interface BestScored {
+  /** For each candidate 1 if all its values are known now, 0 if it is out. */
+  readonly known: Uint8Array;
+  /** Whether a candidate is out for nothing but `topK`. */
+  readonly spared: boolean;
+}
+
+/** Asks until nothing that is left can enter the result. */
 export async function scoreBest(
   scope: StageScope,
   cut: { readonly topK: number; readonly minScore: number },
-): Promise<Uint8Array> {
+): Promise<BestScored> {
   return new BestScoring(scope, cut).run();
 }
 
@@ -36,15 +44,22 @@ class BestScoring {
     this.#known = new Uint8Array(count);
   }
 
-  async run(): Promise<Uint8Array> {
+  async run(): Promise<BestScored> {
     this.#refresh(this.scope.set.nodes.keys());
     let size = Math.max(LIMITS.pruningWave, this.cut.topK);
     for (;;) {
       const wave = this.#next(size);
-      if (wave.length === 0) return this.#known;
+      if (wave.length === 0) return { known: this.#known, spared: this.#spares() };
       await this.#ask(wave);
       size *= 2;
     }
+  }
+
+  #spares(): boolean {
+    return this.#known.some((known, at) => {
+      const upper = this.#upper[at] ?? 0;
+      return known === 0 && upper > 0 && upper >= this.cut.minScore;
+    });
   }
 
   /** The most promising candidates that are not known yet. If all promise the same, there is nothing to win by waves. */

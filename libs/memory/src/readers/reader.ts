@@ -64,7 +64,7 @@ export class Reader {
     return {
       query: canonical,
       revision: snapshot.revision,
-      truncated: built.truncated || evaluation.evidenceCut,
+      truncated: built.truncated || evaluation.evidenceCut || evaluation.more,
       warnings,
       scoring: describeScoring(scoring, memory),
       rows: built.rows,
