@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { LIMITS } from "#core";
 import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 import type { JobContext } from "./types.js";
 
@@ -28,6 +29,15 @@ test("a queued job is cancelled at once, leaves its queue and never runs", async
   await bench.workers({ insert: async (_payload, context) => ran.push(context.id) });
   await untilState(client, other.id, "completed");
   expect(ran).toEqual([other.id]);
+});
+
+test("the large payload of a job that is cancelled in its queue goes away", async () => {
+  const client = bench.client();
+  const large = { text: "x".repeat(LIMITS.payloadBytes) };
+  const { id } = await client.submit({ kind: "insert", tenant: "ten_a", memory: "mem_a", payload: large });
+  expect([...bench.payloads.blobs.keys()]).toEqual([`ten_a/job/${id}/payload`]);
+  await client.cancel("ten_a", id);
+  expect([...bench.payloads.blobs.keys()]).toEqual([]);
 });
 
 test("a waiter hears of the cancellation of its job", async () => {

@@ -128,6 +128,8 @@ class RedisJobClient implements JobClient, QueueAges {
       await this.#redis.publish(this.#keys.control, token);
       if (outcome === "queued") await this.#queue(record.kind).remove(token);
     });
+    // Nobody will run it: a worker that took it meanwhile finds it cancelled before it reads its payload.
+    if (outcome === "queued") await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));
     return record;
   }
 

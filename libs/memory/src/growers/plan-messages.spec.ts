@@ -86,6 +86,24 @@ test("named sessions append to the session of that name, and the next message go
   ]);
 });
 
+test("a session that began by itself is the one of its name, in the same request and in the next", async () => {
+  const together = new PlanningStore();
+  await append(together, ["10:00 one", "session-1|10:01 two"]);
+  const apart = new PlanningStore();
+  await append(apart, ["10:00 one"]);
+  await append(apart, ["session-1|10:01 two"]);
+  expect(together.outline()).toEqual(["1 Conversation c1", "2 Session session-1", "3 Turn one", "3 Turn two"]);
+  expect(apart.outline()).toEqual(together.outline());
+});
+
+test("a session that begins by itself takes no name that a caller has given", async () => {
+  const store = new PlanningStore();
+  await append(store, ["session-2|09:00 zero", "10:00 one"]);
+  await append(store, ["11:00 two"]);
+  const names = store.outline().filter((line) => line.includes("Session"));
+  expect(names).toEqual(["2 Session session-2", "2 Session session-3", "2 Session session-4"]);
+});
+
 test("conversations stand beside each other", async () => {
   const store = new PlanningStore();
   await append(store, ["10:00 one"], "c1");

@@ -104,20 +104,29 @@ class Sessions {
     const name = message.session ?? "";
     const known = this.#byName.get(name);
     if (known !== undefined) return known;
+    const stored = await this.#stored(name);
+    return stored === undefined ? this.#begin(name, message) : this.#open(stored);
+  }
+
+  async #stored(name: string): Promise<NodeState | undefined> {
     const parent = this.conversation.existing;
-    const stored =
-      parent && (await this.store.findChild(this.scope, parent.id, { type: "Session", name: "name", value: name }));
-    const session = stored === undefined ? this.#begin(name, message) : await this.#open(stored);
-    this.#byName.set(name, session);
-    return session;
+    return parent && this.store.findChild(this.scope, parent.id, { type: "Session", name: "name", value: name });
+  }
+
+  /** `session-N`, N being the place of the new session or, where a caller has taken that name, the next that is free. */
+  async #freeName(): Promise<string> {
+    const begun = this.all.filter((session) => session.existing === undefined).length;
+    for (let number = this.conversation.count + begun + 1; ; number++) {
+      const name = `session-${number}`;
+      if (!this.#byName.has(name) && (await this.#stored(name)) === undefined) return name;
+    }
   }
 
   async #continue(message: Message): Promise<Session> {
     if (this.#current === undefined && this.last?.type === "Session") this.#current = await this.#open(this.last);
     const current = this.#current;
     if (current === undefined || isGap(current.lastTime, timeOf(message.time))) {
-      const begun = this.all.filter((session) => session.existing === undefined).length;
-      return this.#begin(`session-${this.conversation.count + begun + 1}`, message);
+      return this.#begin(await this.#freeName(), message);
     }
     return current;
   }
@@ -126,6 +135,7 @@ class Sessions {
     const attributes = { name, ...(message.time !== undefined && { time: message.time }) };
     const session = { existing: undefined, attributes, count: 0, lastKey: undefined, turns: [], lastTime: undefined };
     this.all.push(session);
+    this.#byName.set(name, session);
     return session;
   }
 
@@ -136,6 +146,8 @@ class Sessions {
     const lastTime = timeOf(last?.attributes["time"]);
     const session = { existing: node, attributes: {}, count, lastKey: keyOf(last), turns: [], lastTime };
     this.all.push(session);
+    const { name } = node.attributes;
+    if (typeof name === "string") this.#byName.set(name, session);
     return session;
   }
 }
