@@ -17,6 +17,7 @@ beforeAll(async () => {
     environment: { ESPALIER_BODY_LIMIT: String(4 * 1024 * 1024) },
   });
   memory = await bench.client.memory({ labels: { user: "u1" } });
+  await bench.client.insert(memory, { tree: { type: "Day" } });
 });
 
 afterAll(async () => {
@@ -53,6 +54,8 @@ describe("a refused request changes nothing", () => {
     for (const raw of ["{", "nonsense", '{"name": "a",}', '"\\', '{"a":1} {"b":2}']) {
       refused(await bench.client.call("POST", "/v1/memories", { raw }), 400, "malformed_json");
     }
+    const placed = await bench.client.call("POST", "/v1/memories", { raw: '{"name": "a",}' });
+    expect(placed.body.detail).toContain("at character 13");
     const invalid = await bench.client.call("POST", "/v1/memories", { raw: new Uint8Array([0x22, 0xff, 0x22]) });
     refused(invalid, 400, "malformed_json");
     const none = await bench.client.call("POST", "/v1/memories", { headers: { "content-type": "application/json" } });
@@ -64,7 +67,65 @@ describe("a refused request changes nothing", () => {
       '{"name": "a", "__proto__": {"x": 1}}',
       '{"name":"a","labels":{"constructor":{"prototype":{}}}}',
     ]) {
-      refused(await bench.client.call("POST", "/v1/memories", { raw }), 400, "malformed_json");
+      refused(await bench.client.call("POST", "/v1/memories", { raw }), 422, "reserved_name");
+    }
+    const raw = '{"tree": {"type": "Day", "attributes": {"__proto__": "x"}}}';
+    refused(await bench.client.call("POST", `/v1/memories/${memory}/insert`, { raw }), 422, "reserved_name");
+    for (const xml of ['<Day __proto__="x"/>', "<Day><__proto__>x</__proto__></Day>", "<__proto__/>"]) {
+      refused(await insert({ xml }), 422, "reserved_name");
+    }
+  });
+
+  test("far too many of anything is refused before it is looked at, and hardly any of it comes back", async () => {
+    const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`field ${index}`, null]));
+    const list = new Array(200_000).fill(7);
+    const post = (path: string, body: unknown): Promise<Answer> => bench.client.call("POST", path, { body });
+    const wrong: readonly (readonly [Answer, number, string])[] = [
+      [await post("/v1/memories", { ...many, name: "a" }), 400, "invalid_request"],
+      [await post("/v1/memories", { name: "a", labels: many }), 422, "too_many_labels"],
+      [await post("/v1/memories", { name: "a", templates: many }), 400, "invalid_request"],
+      [await post("/v1/memories", { name: "a", scoring: many }), 400, "invalid_request"],
+      [await post("/v1/admin/keys", { scopes: list }), 400, "invalid_request"],
+      [await insert(many), 400, "invalid_request"],
+      [await insert({ ...many, tree: { type: "Day" } }), 400, "invalid_request"],
+      [await insert({ tree: { ...many, type: "Day" } }), 400, "invalid_request"],
+      [await insert({ tree: { type: "Day", attributes: many } }), 422, "too_many_attributes"],
+      [await insert({ tree: { type: "Day", attributes: { list } } }), 422, "attribute_too_large"],
+      [await insert({ messages: list }), 422, "too_many_nodes"],
+      [await insert({ messages: [{ ...many, speaker: "Ann", text: "hi" }] }), 400, "invalid_request"],
+      [await bench.client.query(memory, { query: "//Day", include: list }), 400, "invalid_request"],
+      [await bench.client.query(memory, { query: "//Day", ["x".repeat(1_000_000)]: 1 }), 400, "invalid_request"],
+    ];
+    for (const [answer, status, code] of wrong) {
+      refused(answer, status, code);
+      expect(answer.text.length).toBeLessThan(2_000);
+    }
+  });
+
+  test("parameters that a route does not take, and one that is given twice", async () => {
+    for (const path of [`/v1/memories/${memory}`, "/openapi.json", "/health/live", `/v1/memories/${memory}/schema`]) {
+      const answer = await bench.client.call("GET", `${path}?colour=red`);
+      refused(answer, 400, "invalid_request");
+      expect(answer.body.errors.map(({ path: name }) => name)).toEqual(["colour"]);
+    }
+    for (const query of ["label.user=u1&label.user=u2", "name=a&name=b", "limit=1&limit=2"]) {
+      const answer = await bench.client.call("GET", `/v1/memories?${query}`);
+      refused(answer, 400, "invalid_request");
+      expect(answer.body.detail).toContain("more than once");
+    }
+  });
+
+  test("a filter by a label that no memory has lists none, whatever its name", async () => {
+    for (const name of ["nobody", "__proto__", "constructor"]) {
+      const answer = await bench.client.call("GET", `/v1/memories?label.${name}=x`);
+      expect({ name, status: answer.status, items: answer.body.items }).toEqual({ name, status: 200, items: [] });
+    }
+  });
+
+  test("a place in a stream that Redis cannot have is refused", async () => {
+    const path = `/v1/jobs/${(await bench.client.call("GET", "/v1/jobs")).body.items[0]?.id ?? ""}/events`;
+    for (const place of ["now", "1", `${"9".repeat(19)}-0`, `0-${"9".repeat(20)}`]) {
+      refused(await bench.client.call("GET", path, { headers: { "last-event-id": place } }), 400, "invalid_request");
     }
   });
 
@@ -112,6 +173,9 @@ describe("a refused request changes nothing", () => {
   });
 
   test("unknown routes: 404; methods that a route lacks: 405 with Allow", async () => {
+    for (const path of ["/v1/memories/", "/v1/jobs/", "/v1/memories//tree", "/v1/jobs//events"]) {
+      refused(await bench.client.call("GET", path), 404, "route_not_found");
+    }
     for (const path of ["/", "/v1", "/v1/memories/x/edits", `/v1/memories/${memory}/search`, "/admin/queues", "/mcp"]) {
       refused(await bench.client.call("GET", path), 404, "route_not_found");
     }
@@ -245,6 +309,7 @@ describe("a refused request changes nothing", () => {
 
   test("every kind of syntax error: 400 with line, column and caret", async () => {
     const wrong: readonly (readonly [string, string])[] = [
+      ["", "syntax_error"],
       ["Day", "syntax_error"],
       ["//", "syntax_error"],
       ["//Day[", "syntax_error"],
@@ -283,8 +348,19 @@ describe("a refused request changes nothing", () => {
     refused(await bench.client.query(memory, { query: "//Day", scorer: "magic" }), 422, "unknown_scorer");
     refused(await bench.client.query(memory, { query: "//Day", minScore: 2 }), 400, "invalid_request");
     refused(await bench.client.query(memory, { query: "//Day", include: ["everything"] }), 400, "invalid_request");
-    refused(await bench.client.query(memory, { query: "" }), 400, "invalid_request");
   });
+});
+
+test("metadata of a message is counted and checked as that of a node", async () => {
+  const conversation = await bench.client.memory({ structure: "conversation" });
+  const into = (metadata: unknown): Promise<Answer> =>
+    bench.client.insert(conversation, { messages: [{ speaker: "Ann", text: "hi", metadata }] });
+  const many = Object.fromEntries(Array.from({ length: 100_000 }, (_, index) => [`field ${index}`, null]));
+  refused(await into(many), 422, "too_many_attributes");
+  refused(await into({ list: new Array(200_000).fill(7) }), 422, "attribute_too_large");
+  refused(await into({ list: [7] }), 422, "invalid_attribute");
+  refused(await into(7), 400, "invalid_request");
+  expect((await into({ source: "mail", tags: ["a"] })).status).toBe(200);
 });
 
 test("an unknown memory is 404 before anything else is looked at", async () => {

@@ -141,11 +141,16 @@ describe("keys", () => {
     expect((await bench.client.call("DELETE", `/v1/admin/keys/${id}`)).body.code).toBe("key_not_found");
   });
 
-  test("only an operator makes operators, and a key never reaches further than its maker", async () => {
+  test("a key gives no scope that it lacks, and never reaches further than its maker", async () => {
     const admin = await bench.key({ scopes: ["admin"] });
     const operator = await bench.client.call("POST", "/v1/admin/keys", { key: admin, body: { scopes: ["operator"] } });
     expect(operator.status).toBe(403);
-    const bound = await bench.key({ scopes: ["admin"], memoryPrefix: owned["memory"] ?? "" });
+    const reader = await bench.client.call("POST", "/v1/admin/keys", {
+      key: admin,
+      body: { scopes: ["admin", "read"] },
+    });
+    expect({ status: reader.status, scope: reader.body["scope"] }).toEqual({ status: 403, scope: "read" });
+    const bound = await bench.key({ scopes: ["admin", "read"], memoryPrefix: owned["memory"] ?? "" });
     const wider = await bench.client.call("POST", "/v1/admin/keys", {
       key: bound,
       body: { scopes: ["read"], memoryPrefix: "mem_" },
@@ -153,6 +158,32 @@ describe("keys", () => {
     expect(wider.status).toBe(403);
     const inherited = await bench.client.call("POST", "/v1/admin/keys", { key: bound, body: { scopes: ["read"] } });
     expect(inherited.body.memoryPrefix).toBe(owned["memory"]);
+  });
+
+  test("a key that is bound to a prefix sees and deletes only keys bound within it", async () => {
+    const memoryPrefix = owned["memory"] ?? "";
+    const bound = await bench.key({ scopes: ["admin", "read"], memoryPrefix });
+    const own = await bench.client.call("POST", "/v1/admin/keys", { key: bound, body: { scopes: ["read"] } });
+    const list = await bench.client.call("GET", "/v1/admin/keys?limit=1000", { key: bound });
+    expect(list.body.items.map(({ id }) => id)).toContain(own.body.id);
+    expect(list.body.items.map(({ id }) => id)).not.toContain(owned["key"]);
+    for (const item of list.body.items) expect(item).toMatchObject({ memoryPrefix });
+    const foreign = await bench.client.call("DELETE", `/v1/admin/keys/${owned["key"]}`, { key: bound });
+    expect({ status: foreign.status, code: foreign.body.code }).toEqual({ status: 404, code: "key_not_found" });
+    const deleted = await bench.client.call("DELETE", `/v1/admin/keys/${own.body.id}`, { key: bound });
+    expect(deleted.status).toBe(200);
+  });
+
+  test("a key ends with its maker at the latest", async () => {
+    const end = Date.now() + 3_600_000;
+    const key = await bench.key({ scopes: ["admin"], expiresAt: end });
+    const make = (body: object): Promise<Answer> =>
+      bench.client.call("POST", "/v1/admin/keys", { key, body: { scopes: ["admin"], ...body } });
+    const later = await make({ expiresAt: new Date(end + 1).toISOString() });
+    expect({ status: later.status, code: later.body.code }).toEqual({ status: 400, code: "invalid_request" });
+    expect((await make({})).body["expiresAt"]).toBe(new Date(end).toISOString());
+    const sooner = new Date(end - 60_000).toISOString();
+    expect((await make({ expiresAt: sooner })).body["expiresAt"]).toBe(sooner);
   });
 
   test("a key that is bound to a memory sees it, its jobs and nothing else", async () => {

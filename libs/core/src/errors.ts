@@ -142,7 +142,7 @@ export const ERRORS = {
   reserved_name: input(
     422,
     "Reserved name",
-    "`Memory` and `Version` are reserved types, `node` is a reserved attribute.",
+    "`Memory` and `Version` are reserved types, `node` is a reserved attribute, `__proto__` names nothing.",
   ),
   invalid_attribute: input(
     422,

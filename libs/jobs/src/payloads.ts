@@ -1,15 +1,45 @@
 import { z } from "zod";
-import { LIMITS } from "#core";
+import { type Attributes, type ErrorCode, LIMITS } from "#core";
 
 /**
  * Payloads of jobs, which are also the wire shapes of the routes that submit them. Deep checks of trees (names, depth,
  * widths, kinds, sizes) are libs/memory's, with located errors; here a tree is any JSON.
  */
 
+/**
+ * A schema behind a count of its list's items or its object's members. Zod looks at all of them before it counts, so that
+ * without this one body could keep a process busy for seconds. `problem.params.code` names the error of the registry.
+ */
+export function atMost<Schema extends z.ZodType>(
+  limit: number,
+  problem: { readonly message: string; readonly params?: { readonly code: ErrorCode } },
+  schema: Schema,
+) {
+  return z.preprocess((value: unknown, context) => {
+    if (sizeOf(value) <= limit) return value;
+    context.addIssue({ code: "custom", ...problem });
+    return z.NEVER;
+  }, schema);
+}
+
+function sizeOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return Array.isArray(value) ? value.length : Object.keys(value).length;
+}
+
+/** Fields of an object of fixed shape that are looked at; all shapes have far fewer. */
+const MOST_FIELDS = 32;
+
+/** An object of fixed shape as a part of a body. */
+export function fewFields<Schema extends z.ZodType>(schema: Schema) {
+  return atMost(MOST_FIELDS, { message: `has more than ${MOST_FIELDS} fields` }, schema);
+}
+
 export const scorerName = z.enum(["similarity", "entailment", "lexical", "hybrid"]);
 
 export const queryPayload = z.strictObject({
-  query: z.string().min(1),
+  /** An empty one is the parser's to refuse, with a place. */
+  query: z.string(),
   /** Checked by the reader so that an unknown one answers `unknown_scorer`. */
   scorer: z.string().optional(),
   topK: z.number().int().min(1).max(LIMITS.topK).default(10),
@@ -17,10 +47,7 @@ export const queryPayload = z.strictObject({
   minRatio: z.number().min(0).max(1).optional(),
   /** A revision. */
   asOf: z.number().int().min(0).optional(),
-  include: z
-    .array(z.enum(["subtree", "evidence"]))
-    .max(2)
-    .default([]),
+  include: atMost(2, { message: "has more than 2 items" }, z.array(z.enum(["subtree", "evidence"])).max(2)).default([]),
   maxTokens: z.number().int().min(1).optional(),
   validate: z.boolean().default(true),
   trace: z.boolean().default(false),
@@ -28,14 +55,18 @@ export const queryPayload = z.strictObject({
 });
 export type QueryPayload = z.output<typeof queryPayload>;
 
-const metadataValue = z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]);
+/** Any JSON here: libs/memory counts the entries before it looks at them, and refuses what is not metadata. */
+const metadata = z.unknown().meta({
+  type: "object",
+  description: `At most ${LIMITS.nodeAttributes} names with strings, numbers, booleans or lists of strings.`,
+}) as z.ZodType<Attributes>;
 
 export const messagePayload = z.strictObject({
   speaker: z.string().min(1),
   text: z.string(),
   time: z.iso.datetime({ offset: true }).optional(),
   session: z.string().min(1).optional(),
-  metadata: z.record(z.string(), metadataValue).optional(),
+  metadata: metadata.optional(),
 });
 export type MessagePayload = z.output<typeof messagePayload>;
 
@@ -44,7 +75,11 @@ export const insertPayload = z.union([
   z.strictObject({ xml: z.string(), under: z.string().optional() }),
   z.strictObject({
     conversation: z.string().min(1).default("default"),
-    messages: z.array(messagePayload).min(1).max(LIMITS.insertNodes),
+    messages: atMost(
+      LIMITS.insertNodes,
+      { message: `more than ${LIMITS.insertNodes} messages`, params: { code: "too_many_nodes" } },
+      z.array(fewFields(messagePayload)).min(1).max(LIMITS.insertNodes),
+    ),
   }),
 ]);
 export type InsertPayload = z.output<typeof insertPayload>;

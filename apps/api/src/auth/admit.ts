@@ -10,7 +10,7 @@ const KEY_PARAMETERS = ["key", "api_key", "apikey", "api-key", "access_token", "
 
 /**
  * What must hold before a body is read: no key in the URL, a valid key with the scope, no header that the route would
- * ignore, and a memory that the key reaches.
+ * ignore, a memory that the key reaches, and no parameter that the route would ignore.
  */
 export class Admission {
   constructor(
@@ -18,10 +18,14 @@ export class Admission {
     private readonly tree: TreeStore,
   ) {}
 
-  /** @throws EspalierError `unauthorized`, `key_expired`, `forbidden`, `idempotency_not_supported`, `memory_not_found` */
+  /**
+   * @throws EspalierError `route_not_found`, `unauthorized`, `key_expired`, `forbidden`, `idempotency_not_supported`,
+   * `memory_not_found`, `invalid_request`
+   */
   async admit(request: FastifyRequest): Promise<void> {
     const { operation } = request.routeOptions.config as Partial<OperationConfig>;
     if (operation === undefined) return;
+    refuseEmptyId(request);
     refuseKeyInUrl(request);
     if (operation.scope !== undefined) request.caller = await this.#caller(request, operation);
     if (operation.idempotent !== true && request.headers["idempotency-key"] !== undefined) {
@@ -30,6 +34,7 @@ export class Admission {
     if (request.caller !== undefined && operation.path.includes("/:memory")) {
       await this.#findMemory(request, request.caller);
     }
+    checkParameters(request, operation);
   }
 
   async #caller(request: FastifyRequest, operation: Operation): Promise<Caller> {
@@ -44,6 +49,7 @@ export class Admission {
       tenant: key.tenant,
       scopes: key.scopes,
       ...(key.memoryPrefix !== undefined && { memoryPrefix: key.memoryPrefix }),
+      ...(key.expiresAt !== undefined && { expiresAt: key.expiresAt }),
     };
   }
 
@@ -54,6 +60,29 @@ export class Admission {
     }
     request.memory = await this.tree.getMemory({ tenant: caller.tenant, memory });
   }
+}
+
+/** The router takes `/v1/memories/` for a memory whose id is empty. */
+function refuseEmptyId(request: FastifyRequest): void {
+  if (!Object.values(request.params as Readonly<Record<string, string>>).includes("")) return;
+  throw new EspalierError("route_not_found", "There is no such route.");
+}
+
+/** Parameters of routes that take none, and those given twice; the others are the schema's. */
+function checkParameters(request: FastifyRequest, operation: Operation): void {
+  const query = request.query as Readonly<Record<string, unknown>>;
+  const [first] = Object.keys(query);
+  if (operation.query === undefined && first !== undefined) {
+    throw badParameter(first, `${operation.id} takes no parameters in the query string`);
+  }
+  const repeated = Object.keys(query).find((name) => Array.isArray(query[name]));
+  if (repeated !== undefined) throw badParameter(repeated, "is given more than once");
+}
+
+function badParameter(path: string, message: string): EspalierError {
+  return new EspalierError("invalid_request", `query string ${path}: ${message}`, {
+    details: { errors: [{ path, message }] },
+  });
 }
 
 function refuseKeyInUrl(request: FastifyRequest): void {

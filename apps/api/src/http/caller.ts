@@ -10,6 +10,8 @@ export interface Caller {
   readonly scopes: readonly KeyScope[];
   /** Only memories whose id begins so. */
   readonly memoryPrefix?: string;
+  /** When the key ends, in milliseconds since 1970. */
+  readonly expiresAt?: number;
 }
 
 /** Whether the caller's key reaches a memory of its tenant. */

@@ -5,8 +5,23 @@ import { EspalierError } from "#core";
 
 /** Where in a JSON text an error is, without quoting the text. */
 function place(error: unknown): string {
-  const match = /position (\d+)/.exec(error instanceof Error ? error.message : "");
+  // By its member: an error of another realm is no instance of this one's class.
+  const text = typeof error === "object" && error !== null && "message" in error ? String(error.message) : "";
+  const match = /position (\d+)/.exec(text);
   return match === null ? "" : ` (at character ${match[1] ?? ""})`;
+}
+
+/** Why a text was refused. What is JSON after all has names that would reach into prototypes. */
+function refusal(text: string): EspalierError {
+  try {
+    JSON.parse(text);
+  } catch (cause) {
+    return new EspalierError("malformed_json", `The body is not one JSON value${place(cause)}.`, { cause });
+  }
+  return new EspalierError(
+    "reserved_name",
+    "The body has a member `__proto__`, or a `constructor` with a `prototype`.",
+  );
 }
 
 /**
@@ -32,10 +47,10 @@ export function readJsonBodies(instance: FastifyInstance): void {
       if (request.headers["idempotency-key"] !== undefined) {
         request.bodyHash = createHash("sha256").update(body).digest("hex");
       }
-      void parseJson(request, body.toString("utf8"), (error, value: unknown) => {
+      const text = body.toString("utf8");
+      void parseJson(request, text, (error, value: unknown) => {
         if (error === null) done(null, value);
-        else
-          done(new EspalierError("malformed_json", `The body is not one JSON value${place(error)}.`, { cause: error }));
+        else done(refusal(text));
       });
     },
   );

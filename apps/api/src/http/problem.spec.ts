@@ -9,6 +9,15 @@ test("details travel, but never replace a member of the problem", () => {
   expect(problemOf(error, "r1")).toMatchObject({ code: "syntax_error", status: 400, line: 1, requestId: "r1" });
 });
 
+test("sentences and paths are cut, wherever they are; the line of a query is not", () => {
+  const long = "x".repeat(5_000);
+  const details = { path: long, errors: [{ path: long, message: long }], caret: `${long}\n^` };
+  const text = JSON.stringify({ ...problemOf(new EspalierError("invalid_request", long, { details })), caret: "" });
+  expect(text).not.toContain("x".repeat(200));
+  expect(text).toContain(`${"x".repeat(199)}…`);
+  expect(problemOf(new EspalierError("syntax_error", "", { details }))["caret"]).toBe(details.caret);
+});
+
 test("a thing of another tenant and a thing that does not exist read the same, whoever noticed", () => {
   const here = new EspalierError("memory_not_found", "No memory mem_1 of tenant b.", { details: { tenant: "b" } });
   const there = new EspalierError("memory_not_found", "Unknown id.");

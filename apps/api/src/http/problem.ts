@@ -27,6 +27,26 @@ const UNIFORM_DETAIL: Partial<Readonly<Record<ErrorCode, string>>> = {
   key_not_found: "There is no such API key.",
 };
 
+/** Characters of a sentence or a path in a problem: what was sent is not sent back at length. */
+const PROBLEM_CHARACTERS = 200;
+
+function cut(text: string): string {
+  return text.length <= PROBLEM_CHARACTERS ? text : `${text.slice(0, PROBLEM_CHARACTERS - 1).toWellFormed()}…`;
+}
+
+/** `caret` shows a line of a query, whose length is bounded, and points into it. */
+function cutDetails(details: Failure["details"]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(details).map(([name, value]) => [name, name === "caret" ? value : cutValue(value)]),
+  );
+}
+
+function cutValue(value: unknown): unknown {
+  if (typeof value === "string") return cut(value);
+  if (Array.isArray(value)) return value.map(cutValue);
+  return typeof value === "object" && value !== null ? cutDetails(value as Failure["details"]) : value;
+}
+
 /** The parts of an error that travel: what was thrown, or what a job kept of it. */
 export type Failure = Pick<EspalierError, "code" | "message" | "details">;
 
@@ -35,11 +55,11 @@ export function problemOf(failure: Failure, requestId?: string): Problem {
   const kind: ErrorKind = ERRORS[failure.code];
   const uniform = UNIFORM_DETAIL[failure.code];
   return {
-    ...(uniform === undefined && failure.details),
+    ...(uniform === undefined && cutDetails(failure.details)),
     type: `urn:espalier:error:${failure.code}`,
     title: kind.title,
     status: kind.status,
-    detail: uniform ?? failure.message,
+    detail: uniform ?? cut(failure.message),
     code: failure.code,
     advice: kind.advice,
     ...(requestId !== undefined && { requestId }),

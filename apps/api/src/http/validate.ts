@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { ERRORS, EspalierError, type ErrorCode } from "#core";
+import { fewFields } from "#jobs";
 
 /** Problems of one request that are listed; the rest are counted. */
 const LISTED_PROBLEMS = 100;
@@ -58,5 +59,5 @@ export function validateBody<Schema extends z.ZodType>(schema: Schema, body: unk
   if (body === undefined) {
     throw new EspalierError("malformed_json", "The body is empty; a JSON object was expected.");
   }
-  return validate(schema, body, "body");
+  return validate<z.ZodType<z.output<Schema>>>(fewFields(schema), body, "body");
 }

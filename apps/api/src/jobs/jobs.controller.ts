@@ -44,7 +44,7 @@ export class JobsController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.jobs.get(caller, id);
-    if (after !== undefined && !/^\d{1,20}-\d{1,20}$/.test(after)) {
+    if (after !== undefined && !/^\d{1,18}-\d{1,18}$/.test(after)) {
       throw new EspalierError("invalid_request", "Last-Event-ID is not an id of this stream.");
     }
     if (this.#streams >= LIMITS.eventStreams) {

@@ -4,11 +4,14 @@ import type { ApiKey } from "#memory";
 import { Authenticator } from "../auth/authenticator.js";
 import { hashSecret, newSecret } from "../auth/secret.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
-import type { Caller } from "../http/caller.js";
+import { reaches, type Caller } from "../http/caller.js";
 import { readPage, type Page } from "../http/cursor.js";
 import type { NewKeyBody } from "../wire/key.js";
 
-/** API keys of the caller's own tenant. */
+/** Keys that are read at once when one is looked up among those that the caller reaches. */
+const LOOKUP_PAGE = 1_000;
+
+/** API keys of the caller's own tenant; a caller that is bound to a prefix of memories sees those bound within it. */
 @Injectable()
 export class KeysService {
   constructor(
@@ -18,22 +21,25 @@ export class KeysService {
 
   /**
    * Makes a key; the secret is in the answer and nowhere else. A key never reaches further than the one that made it.
-   * @throws EspalierError `forbidden`, `invalid_request` for an expiry in the past
+   * It ends with its maker's when nothing is said.
+   * @throws EspalierError `forbidden`, `invalid_request` for an expiry in the past or after the maker's
    */
   async create(caller: Caller, body: NewKeyBody): Promise<{ readonly key: ApiKey; readonly secret: string }> {
     const { keys, ids, clock } = this.dependencies;
-    if (body.scopes.includes("operator") && !caller.scopes.includes("operator")) {
-      throw new EspalierError("forbidden", "Only an operator can make keys with the scope `operator`.");
+    const scope = body.scopes.find((wanted) => !caller.scopes.includes(wanted));
+    if (scope !== undefined) {
+      throw new EspalierError("forbidden", `A key without the scope \`${scope}\` cannot give it.`, {
+        details: { scope },
+      });
     }
     const memoryPrefix = body.memoryPrefix ?? caller.memoryPrefix;
     if (caller.memoryPrefix !== undefined && memoryPrefix?.startsWith(caller.memoryPrefix) !== true) {
       throw new EspalierError("forbidden", "The new key would reach further than the key that makes it.");
     }
-    const expiresAt = body.expiresAt === undefined ? undefined : Date.parse(body.expiresAt);
-    if (expiresAt !== undefined && expiresAt <= clock.now()) {
-      throw new EspalierError("invalid_request", "body expiresAt: must be in the future", {
-        details: { errors: [{ path: "expiresAt", message: "must be in the future" }] },
-      });
+    const expiresAt = body.expiresAt === undefined ? caller.expiresAt : Date.parse(body.expiresAt);
+    if (expiresAt !== undefined && expiresAt <= clock.now()) throw badExpiry("must be in the future");
+    if (expiresAt !== undefined && expiresAt > (caller.expiresAt ?? Infinity)) {
+      throw badExpiry("must not be after that of the key that makes it");
     }
     const key: ApiKey = {
       id: ids("key"),
@@ -53,14 +59,41 @@ export class KeysService {
     return readPage(
       page,
       (query) => this.dependencies.keys.list(caller.tenant, query),
-      () => true,
+      (key) => reachesKey(caller, key),
     );
   }
 
-  /** @throws EspalierError `key_not_found`, also for a key of another tenant */
+  /** @throws EspalierError `key_not_found`, also for a key of another tenant or outside the caller's prefix */
   async delete(caller: Caller, id: string): Promise<void> {
-    const removed = isId("key", id) && (await this.dependencies.keys.remove(caller.tenant, id));
+    const found = isId("key", id) && (await this.#reachable(caller, id));
+    const removed = found && (await this.dependencies.keys.remove(caller.tenant, id));
     if (!removed) throw new EspalierError("key_not_found", "There is no such API key.");
     this.authenticator.forget();
   }
+
+  async #reachable(caller: Caller, id: string): Promise<boolean> {
+    if (caller.memoryPrefix === undefined) return true;
+    let after: string | undefined;
+    for (;;) {
+      const page = await this.dependencies.keys.list(caller.tenant, {
+        limit: LOOKUP_PAGE,
+        ...(after !== undefined && { after }),
+      });
+      const key = page.find((one) => one.id === id);
+      if (key !== undefined) return reachesKey(caller, key);
+      if (page.length < LOOKUP_PAGE) return false;
+      after = page.at(-1)?.id;
+    }
+  }
+}
+
+/** Whether everything that the key reaches is within what the caller's key reaches. */
+function reachesKey(caller: Caller, key: ApiKey): boolean {
+  return caller.memoryPrefix === undefined || (key.memoryPrefix !== undefined && reaches(caller, key.memoryPrefix));
+}
+
+function badExpiry(message: string): EspalierError {
+  return new EspalierError("invalid_request", `body expiresAt: ${message}`, {
+    details: { errors: [{ path: "expiresAt", message }] },
+  });
 }

@@ -1,30 +1,30 @@
 import { z } from "zod";
 import { LIMITS } from "#core";
+import { atMost } from "#jobs";
 import { validate } from "../http/validate.js";
 import { LABEL_PREFIX, memoryListQuery } from "../wire/memory.js";
 import { issue } from "../wire/text.js";
 import type { MemoryListQuery } from "./memories.service.js";
 
-const labelFilters = z
-  .record(z.string().min(1), z.string())
-  .refine(
-    (value) => Object.keys(value).length <= LIMITS.memoryLabels,
-    issue("too_many_labels", `at most ${LIMITS.memoryLabels} labels`),
-  );
+/** A list of pairs: a record would lose a label named `__proto__`, and with it the filter. */
+const labelFilters = atMost(
+  LIMITS.memoryLabels,
+  issue("too_many_labels", `at most ${LIMITS.memoryLabels} labels`),
+  z.array(z.tuple([z.string().min(1, "a label filter needs a name: label.NAME=value"), z.string()])),
+);
 
 /**
  * The query string of a list of memories: `label.NAME=value` parameters are filters, all of which must match.
- * @throws EspalierError `invalid_request`
+ * @throws EspalierError `invalid_request`, `too_many_labels`
  */
 export function parseMemoryList(query: unknown): MemoryListQuery {
-  const plain: Record<string, unknown> = {};
-  const labels: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(query as Readonly<Record<string, unknown>>)) {
-    if (name.startsWith(LABEL_PREFIX)) labels[name.slice(LABEL_PREFIX.length)] = value;
-    else plain[name] = value;
-  }
+  const entries = Object.entries(query as Readonly<Record<string, unknown>>);
+  const plain = entries.filter(([name]) => !name.startsWith(LABEL_PREFIX));
+  const labels = entries
+    .filter(([name]) => name.startsWith(LABEL_PREFIX))
+    .map(([name, value]) => [name.slice(LABEL_PREFIX.length), value]);
   return {
-    ...validate(memoryListQuery, plain, "query string"),
-    labels: validate(labelFilters, labels, "query string"),
+    ...validate(memoryListQuery, Object.fromEntries(plain), "query string"),
+    labels: Object.fromEntries(validate(labelFilters, labels, "query string")),
   };
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { atMost } from "#jobs";
 import type { ApiKey } from "#memory";
 import { instant, pageOf, text } from "./text.js";
 
@@ -8,11 +9,15 @@ const scope = z.enum(["read", "write", "admin", "operator"]);
 export const newKeyBody = z
   .strictObject({
     name: text(256).optional(),
-    scopes: z
-      .array(scope)
-      .min(1)
-      .max(scope.options.length)
-      .refine((value) => new Set(value).size === value.length, { message: "must not repeat" }),
+    scopes: atMost(
+      scope.options.length,
+      { message: `at most ${scope.options.length} scopes` },
+      z
+        .array(scope)
+        .min(1)
+        .max(scope.options.length)
+        .refine((value) => new Set(value).size === value.length, { message: "must not repeat" }),
+    ),
     memoryPrefix: z
       .string()
       .regex(/^mem_[0-9a-z]{0,26}$/, "must be the beginning of a memory id")

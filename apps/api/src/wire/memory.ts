@@ -1,30 +1,29 @@
 import { z } from "zod";
 import { LIMITS } from "#core";
-import { scorerName } from "#jobs";
+import { atMost, fewFields, scorerName } from "#jobs";
 import type { Memory } from "#memory";
 import { instant, issue, name, pageOf, paging, text } from "./text.js";
 
 const structure = z.enum(["artifact", "conversation"]);
 
-const labels = z
-  .record(name, text(LIMITS.labelBytes))
-  .refine(
-    (value) => Object.keys(value).length <= LIMITS.memoryLabels,
-    issue("too_many_labels", `at most ${LIMITS.memoryLabels} labels`),
-  )
-  .meta({ description: "Any labels; `user`, `agent` and `session` are customary.", examples: [{ user: "u1" }] });
+const labels = atMost(
+  LIMITS.memoryLabels,
+  issue("too_many_labels", `at most ${LIMITS.memoryLabels} labels`),
+  z.record(name, text(LIMITS.labelBytes)),
+).meta({ description: "Any labels; `user`, `agent` and `session` are customary.", examples: [{ user: "u1" }] });
 
 /** Bytes of one template, and types with one. */
 const TEMPLATE_BYTES = 4_096;
 const TEMPLATE_TYPES = 256;
 
-const templates = z
-  .record(name, text(TEMPLATE_BYTES))
-  .refine((value) => Object.keys(value).length <= TEMPLATE_TYPES, { message: `at most ${TEMPLATE_TYPES} templates` })
-  .meta({
-    description: "Text templates by node type: `{attribute}` stands for that attribute.",
-    examples: [{ Turn: "{speaker}: {text}" }],
-  });
+const templates = atMost(
+  TEMPLATE_TYPES,
+  { message: `at most ${TEMPLATE_TYPES} templates` },
+  z.record(name, text(TEMPLATE_BYTES)),
+).meta({
+  description: "Text templates by node type: `{attribute}` stands for that attribute.",
+  examples: [{ Turn: "{speaker}: {text}" }],
+});
 
 /** Unknown scorers have a code of their own, so the enum is checked by hand. */
 const scorer = z
@@ -48,7 +47,7 @@ export const newMemoryBody = z
     structure: structure.optional(),
     templates: templates.optional(),
     embeddingModel: text(512).optional(),
-    scoring: scoring.optional(),
+    scoring: fewFields(scoring).optional(),
   })
   .meta({ id: "NewMemory" });
 export type NewMemoryBody = z.output<typeof newMemoryBody>;

@@ -43,7 +43,9 @@ export const queryResultShape = z
     job: z.string(),
     query: z.string().meta({ description: "Canonical text." }),
     revision: z.number().int(),
-    truncated: z.boolean().meta({ description: "A limit dropped rows, evidence or subtree nodes." }),
+    truncated: z.boolean().meta({
+      description: "A limit dropped something: `topK` or `maxTokens` rows, or the limits of evidence and subtrees.",
+    }),
     warnings: z.array(warningShape),
     scoring: z.looseObject({
       scorer: scorerName,
@@ -59,7 +61,7 @@ export const queryResultShape = z
   .meta({ id: "QueryResult" });
 
 /** POST /v1/query/parse */
-export const parseBody = z.strictObject({ query: z.string().min(1) }).meta({ id: "ParseRequest" });
+export const parseBody = z.strictObject({ query: z.string() }).meta({ id: "ParseRequest" });
 
 export const parseShape = z
   .strictObject({
@@ -72,7 +74,7 @@ export const parseShape = z
 /** POST /v1/query/explain */
 export const explainBody = z
   .strictObject({
-    query: z.string().min(1),
+    query: z.string(),
     memory: z.string().min(1).optional(),
     scorer: z.string().optional(),
     topK: queryPayload.shape.topK,

@@ -28,9 +28,25 @@ test("right-to-left, CJK and emoji texts and names pass", () => {
   expect(checkTree(tree)[0]?.attributes).toEqual(tree.attributes);
 });
 
-test("a name like __proto__ is an ordinary name", () => {
-  const [node] = checkTree(JSON.parse('{"type":"A","attributes":{"__proto__":"x"}}'));
-  expect(Object.entries(node!.attributes)).toEqual([["__proto__", "x"]]);
+test.each([
+  '{"type":"A","attributes":{"__proto__":"x"}}',
+  '{"type":"A","metadata":{"__proto__":"x"}}',
+  '{"type":"__proto__"}',
+])("__proto__ names nothing: %s", (json) => {
+  expect(codeAt(JSON.parse(json))[0]).toBe("reserved_name");
+});
+
+test("what is too many is refused before any of it is looked at", () => {
+  const untouched = (): never => {
+    throw new Error("looked at");
+  };
+  const attributes = {};
+  for (let index = 0; index <= LIMITS.nodeAttributes; index += 1) {
+    Object.defineProperty(attributes, `a${index}`, { enumerable: true, get: untouched });
+  }
+  expect(codeAt({ type: "A", attributes })).toEqual(["too_many_attributes", "tree.attributes"]);
+  const list = Object.defineProperty(new Array(LIMITS.attributeBytes + 1).fill(""), "0", { get: untouched });
+  expect(codeAt({ type: "A", attributes: { list } })).toEqual(["attribute_too_large", "tree.attributes.list"]);
 });
 
 test("problems are located by the path of the offending part", () => {

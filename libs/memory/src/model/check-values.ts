@@ -8,11 +8,15 @@ const encoder = new TextEncoder();
  * @throws EspalierError `invalid_text`, `attribute_too_large`
  */
 export function checkText(text: string, at: Location): void {
-  if (text.includes("\0") || !text.isWellFormed()) {
+  if (!isStorable(text)) {
     const what = text.includes("\0") ? "a NUL character" : "a lone surrogate";
     throw new EspalierError("invalid_text", `${describeLocation(at)} holds ${what}.`, { details: { ...at } });
   }
   checkSize(text, at);
+}
+
+function isStorable(text: string): boolean {
+  return !text.includes("\0") && text.isWellFormed();
 }
 
 function checkSize(text: string, at: Location): void {
@@ -20,7 +24,11 @@ function checkSize(text: string, at: Location): void {
   if (text.length * 3 <= LIMITS.attributeBytes) return;
   const bytes = text.length > LIMITS.attributeBytes ? text.length : encoder.encode(text).length;
   if (bytes <= LIMITS.attributeBytes) return;
-  throw new EspalierError(
+  throw tooLarge(at);
+}
+
+function tooLarge(at: Location): EspalierError {
+  return new EspalierError(
     "attribute_too_large",
     `${describeLocation(at)} is larger than ${LIMITS.attributeBytes} bytes.`,
     { details: { ...at, limit: LIMITS.attributeBytes } },
@@ -34,26 +42,27 @@ function checkSize(text: string, at: Location): void {
 export function checkAttributes(value: unknown, role: "attribute" | "metadata", at: Location): Attributes {
   if (value === undefined) return {};
   if (!isPlainObject(value)) throw notOfKind(at, "an object of names and values", value);
-  const entries = Object.entries(value);
-  if (entries.length > LIMITS.nodeAttributes) {
+  const names = Object.keys(value);
+  if (names.length > LIMITS.nodeAttributes) {
     throw new EspalierError(
       "too_many_attributes",
-      `${describeLocation(at)} has ${entries.length} entries; the limit is ${LIMITS.nodeAttributes}.`,
+      `${describeLocation(at)} has ${names.length} entries; the limit is ${LIMITS.nodeAttributes}.`,
       { details: { ...at, limit: LIMITS.nodeAttributes } },
     );
   }
-  // Object.fromEntries defines own properties: a name such as __proto__ stays an ordinary name.
-  return Object.fromEntries(entries.map(([name, entry]) => [name, checkEntry(name, entry, role, at)]));
+  return Object.fromEntries(names.map((name) => [name, checkEntry(name, value[name], role, at)]));
 }
 
 function checkEntry(name: string, value: unknown, role: "attribute" | "metadata", parent: Location): AttributeValue {
   const at = { ...parent, path: `${parent.path}.${name.length <= 160 ? name.toWellFormed() : "…"}` };
   checkName(name, role, at);
+  // Each item prints at least two characters: a list that cannot fit is refused without being walked.
+  if (Array.isArray(value) && value.length > LIMITS.attributeBytes) throw tooLarge(at);
   if (!isAttributeValue(value)) throw notAnAttribute(value, at);
   if (typeof value === "string") checkText(value, at);
   else if (Array.isArray(value)) {
     value.forEach((item: string, index) => {
-      checkText(item, { ...at, path: `${at.path}[${index}]` });
+      if (!isStorable(item)) checkText(item, { ...at, path: `${at.path}[${index}]` });
     });
     checkSize(printValue(value), at);
   }

@@ -4,6 +4,8 @@ const NAME = /^[\p{L}_][\p{L}\p{Nd}_.-]*$/u;
 
 const RESERVED_TYPES: ReadonlySet<string> = new Set(["Memory", "Version"]);
 const RESERVED_ATTRIBUTE = "node";
+/** Assigning to it changes an object instead of storing a value, so it names nothing. */
+const RESERVED_EVERYWHERE = "__proto__";
 
 /** What a name names. */
 export type NameRole = "type" | "attribute" | "metadata";
@@ -39,14 +41,20 @@ export function checkName(text: string, role: NameRole, at: Location): void {
       { details: { ...at, role } },
     );
   }
-  if ((role === "type" && RESERVED_TYPES.has(text)) || (role === "attribute" && text === RESERVED_ATTRIBUTE)) {
+  if (isReserved(text, role)) {
     throw new EspalierError("reserved_name", `${describeLocation(at)}: ${text} is a reserved ${role}.`, {
       details: { ...at, role, name: text },
     });
   }
 }
 
+function isReserved(text: string, role: NameRole): boolean {
+  if (text === RESERVED_EVERYWHERE) return true;
+  return role === "type" ? RESERVED_TYPES.has(text) : role === "attribute" && text === RESERVED_ATTRIBUTE;
+}
+
 function nfcHint(text: string): string {
+  if (text.length > 2 * LIMITS.nameLength) return "";
   return text.normalize("NFC") !== text && isName(text.normalize("NFC")) ? " (it is not in NFC)" : "";
 }
 

@@ -1,0 +1,17 @@
+import { expect, test } from "@jest/globals";
+import { parseMemoryList } from "./memory-list-query.js";
+
+test("parameters that begin with label. are filters, the others are the page's", () => {
+  expect(parseMemoryList({ "label.user": "u1", name: "trip" })).toEqual({
+    ...{ limit: 50, name: "trip" },
+    labels: { user: "u1" },
+  });
+});
+
+test("a filter by __proto__ stays a filter", () => {
+  expect(Object.entries(parseMemoryList({ "label.__proto__": "x" }).labels)).toEqual([["__proto__", "x"]]);
+});
+
+test("a filter without a name is refused", () => {
+  expect(() => parseMemoryList({ "label.": "x" })).toThrow("label.NAME=value");
+});
