@@ -1,4 +1,4 @@
-import colors from "picocolors";
+import { colors } from "./colors.js";
 import { printValue, type Attributes } from "#core";
 import type { QueryResult, ResultRow } from "#memory";
 import { cut, table } from "./output.js";

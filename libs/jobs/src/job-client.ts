@@ -190,7 +190,9 @@ class RedisJobClient implements JobClient, QueueAges {
     return this.#call(async () => {
       if (idempotency === undefined) {
         // Both leave in one write; the connection keeps their order.
-        await Promise.all([this.#submitScript(record, request, watched), add(record)]);
+        const added = add(record);
+        added.catch(() => this.#forget(record).catch(ignore));
+        await Promise.all([this.#submitScript(record, request, watched), added]);
         return { record, fresh: true };
       }
       const [outcome, known] = await this.#submitScript(record, request, watched);
@@ -204,6 +206,12 @@ class RedisJobClient implements JobClient, QueueAges {
       }
       return { record: await this.#repeat(tenant, known, add), fresh: false };
     });
+  }
+
+  /** Takes back the status of a job that its queue refused: the caller is told that there is none. */
+  async #forget({ tenant, id }: JobRecord): Promise<void> {
+    const keys = [this.#keys.job(tenant, id), this.#keys.events(tenant, id), this.#keys.list(tenant)];
+    await runScript(this.#redis, "jobForget", keys, [id]);
   }
 
   /** A process that died between status and queue left a job that nobody runs: adding it again is harmless. */

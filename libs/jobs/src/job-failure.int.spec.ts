@@ -87,6 +87,19 @@ test("an unknown throw is internal, and its message is not told", async () => {
   expect(JSON.stringify(record)).not.toContain("hunter2");
 });
 
+test("a read that throws what nobody knows fails at its first run", async () => {
+  let runs = 0;
+  await bench.workers({
+    query: async () => {
+      runs++;
+      throw new Error("a bug");
+    },
+  });
+  const record = await bench.client().submitAndWait(request("query"), 5_000);
+  expect(record).toMatchObject({ state: "failed", error: { code: "internal" } });
+  expect(runs).toBe(1);
+});
+
 test("a task that no handler knows fails, and says so", async () => {
   await bench.workers({ "embed-fields": async () => 1 });
   const record = await bench.client().submitAndWait(request("score", { task: "make-coffee" }), 5_000);

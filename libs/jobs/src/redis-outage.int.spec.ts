@@ -71,6 +71,17 @@ test("a full Redis answers that the queue is away, and takes jobs again when the
   expect(await client.submit(request("insert"))).toMatchObject({ state: "queued" });
 });
 
+test("a job that its queue refuses leaves no status behind", async () => {
+  const client = bench.client();
+  const bare = bench.bare();
+  const waiting = `{${bench.settings.prefix}-insert}:insert:wait`;
+  await bare.set(waiting, "not a list");
+  await expect(client.submit(request("insert"))).rejects.toMatchObject(down);
+  await until(async () => (await client.list("ten_a", { limit: 10 })).length === 0);
+  await bare.del(waiting);
+  expect(await client.submit(request("insert"))).toMatchObject({ state: "queued" });
+});
+
 test("a waiter survives an outage: the job's end reaches it after Redis is back", async () => {
   const answer = Promise.withResolvers<string>();
   await bench.workers({ insert: () => answer.promise });

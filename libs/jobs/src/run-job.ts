@@ -198,11 +198,12 @@ async function endThrown({ deps, job, token, status, thrown, signal }: Thrown): 
     }
   }
   const error = toEspalierError(thrown);
-  if (!error.kind.retryable) {
+  const { attempts, retriesInternal } = deps.settings.queues[deps.kind];
+  if (!error.kind.retryable || (error.code === "internal" && !retriesInternal)) {
     await status.finish({ state: "failed", error: jobErrorOf(error) });
     return { outcome: "failed", error, rethrow: new UnrecoverableError(error.code) };
   }
-  if (job.attemptsMade + 1 < deps.settings.queues[deps.kind].attempts) {
+  if (job.attemptsMade + 1 < attempts) {
     await status.retry();
     return { outcome: "retried", error, rethrow: error };
   }

@@ -11,6 +11,11 @@ export interface QueueSettings {
   readonly maxStalledCount: number;
   /** Runs that may fail with a retryable error, the first included. */
   readonly attempts: number;
+  /**
+   * Whether `internal`, the code of every unknown throw, is tried again. An effect deserves another try; a read has none,
+   * and the one who waits for it is told at once.
+   */
+  readonly retriesInternal: boolean;
   /** First delay of the exponential back-off; half of each delay is random. */
   readonly retryBaseMs: number;
   /** Jobs at once in one worker process. */
@@ -29,6 +34,7 @@ export const QUEUE_SETTINGS: Readonly<Record<JobKind, QueueSettings>> = {
     stalledIntervalMs: 10_000,
     maxStalledCount: 2,
     attempts: 5,
+    retriesInternal: false,
     // Somebody waits: five tries fit well into the 30 s that a read waits.
     retryBaseMs: 250,
     concurrency: 50,
@@ -39,6 +45,7 @@ export const QUEUE_SETTINGS: Readonly<Record<JobKind, QueueSettings>> = {
     stalledIntervalMs: 10_000,
     maxStalledCount: 2,
     attempts: 5,
+    retriesInternal: true,
     retryBaseMs: 1_000,
     concurrency: 50,
     announce: "before",
@@ -48,6 +55,7 @@ export const QUEUE_SETTINGS: Readonly<Record<JobKind, QueueSettings>> = {
     stalledIntervalMs: 15_000,
     maxStalledCount: 3,
     attempts: 5,
+    retriesInternal: true,
     retryBaseMs: 2_000,
     // Two to three times the largest batch of the local model (32).
     concurrency: 64,
@@ -58,6 +66,7 @@ export const QUEUE_SETTINGS: Readonly<Record<JobKind, QueueSettings>> = {
     stalledIntervalMs: 10_000,
     maxStalledCount: 2,
     attempts: 5,
+    retriesInternal: true,
     retryBaseMs: 2_000,
     concurrency: 50,
     announce: "before",
@@ -66,7 +75,7 @@ export const QUEUE_SETTINGS: Readonly<Record<JobKind, QueueSettings>> = {
 
 /**
  * First delays of errors that want another pace than their queue's. Whether an error is retried at all is `retryable` in
- * the registry of errors.
+ * the registry of errors, and for `internal` also `retriesInternal` of the queue.
  */
 export const RETRY_BASE_MS: Readonly<Partial<Record<ErrorCode, number>>> = {
   // Another writer won: the memory is free again within milliseconds.

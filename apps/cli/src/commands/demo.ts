@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import colors from "picocolors";
+import { colors } from "../colors.js";
 import { createLogger } from "#telemetry";
 import { ApiClient, type MemoryAnswer } from "../client/api-client.js";
 import { startEmbedded } from "../embedded/start-embedded.js";

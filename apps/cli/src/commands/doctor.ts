@@ -1,4 +1,4 @@
-import colors from "picocolors";
+import { colors } from "../colors.js";
 import { connectionOf, type ConnectionOptions } from "../client/connection.js";
 import { checkData } from "../doctor/check-data.js";
 import { checkMachine } from "../doctor/check-machine.js";

@@ -86,6 +86,23 @@ test("named sessions append to the session of that name, and the next message go
   ]);
 });
 
+test("a message without a session goes on where the last message went, in one request and in several", async () => {
+  const lines = ["A|10:00 one", "B|10:05 two", "A|11:00 three", "11:05 four"];
+  const together = new PlanningStore();
+  await append(together, lines);
+  const apart = new PlanningStore();
+  for (const line of lines) await append(apart, [line]);
+  const halves = new PlanningStore();
+  await append(halves, lines.slice(0, 3));
+  await append(halves, lines.slice(3));
+  expect(together.outline()).toEqual([
+    ...["1 Conversation c1", "2 Session A", "3 Turn one", "3 Turn three", "3 Turn four"],
+    ...["2 Session B", "3 Turn two"],
+  ]);
+  expect(apart.outline()).toEqual(together.outline());
+  expect(halves.outline()).toEqual(together.outline());
+});
+
 test("a session that began by itself is the one of its name, in the same request and in the next", async () => {
   const together = new PlanningStore();
   await append(together, ["10:00 one", "session-1|10:01 two"]);

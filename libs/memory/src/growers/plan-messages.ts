@@ -3,7 +3,7 @@
  *
  * The conversation is the last one of that name, or a new one. A message that names a session goes to the last one of that
  * name in the conversation, or begins it. A message without one goes to the current session: that of the message before it
- * in the request, at first the conversation's last session. It begins a session of its own when there is none, or when its
+ * in the request, at first that of the turn that was stored last. It begins a session of its own when there is none, or when its
  * time is 30 minutes or more after the last turn of the current one; a turn or a message without a time measures no gap.
  * Such sessions are named `session-N`, the N-th of their conversation. A session's time is that of its first message. Order
  * is arrival, whatever the times say.
@@ -47,7 +47,7 @@ interface Session extends Branch {
 }
 
 /**
- * Plans the turns, and the sessions and the conversation that are missing. Store reads: at most four, and two for each
+ * Plans the turns, and the sessions and the conversation that are missing. Store reads: at most six, and two for each
  * session named in the request. O(messages).
  * @throws EspalierError `too_many_children`
  */
@@ -72,7 +72,7 @@ export async function planMessages(
     count: inside.count,
     lastKey: keyOf(inside.last),
   };
-  const sessions = new Sessions(store, scope, conversation, inside.last);
+  const sessions = new Sessions(store, memory, conversation, inside.last);
   for (const [ordinal, message] of insert.messages.entries()) await sessions.add(message, ordinal);
   const conversationKey = keysAfter(keyOf(siblings.last), 1)[0] ?? "";
   return placeNodes({ conversation, conversationKey, sessions: sessions.all, messages: insert.messages.length, jobId });
@@ -84,14 +84,17 @@ class Sessions {
   readonly all: Session[] = [];
   readonly #byName = new Map<string, Session>();
   #current: Session | undefined;
+  private readonly scope: MemoryScope;
 
   constructor(
     private readonly store: PlanningReads,
-    private readonly scope: MemoryScope,
+    private readonly memory: Memory,
     private readonly conversation: Branch,
     /** The conversation's last child. */
     private readonly last: NodeState | undefined,
-  ) {}
+  ) {
+    this.scope = { tenant: memory.tenant, memory: memory.id };
+  }
 
   async add(message: Message, ordinal: number): Promise<void> {
     const session = message.session === undefined ? await this.#continue(message) : await this.#named(message);
@@ -123,12 +126,20 @@ class Sessions {
   }
 
   async #continue(message: Message): Promise<Session> {
-    if (this.#current === undefined && this.last?.type === "Session") this.#current = await this.#open(this.last);
-    const current = this.#current;
+    const current = this.#current ?? (await this.#newest());
     if (current === undefined || isGap(current.lastTime, timeOf(message.time))) {
       return this.#begin(await this.#freeName(), message);
     }
     return current;
+  }
+
+  /** The session of the turn that was stored last; without turns, the last session. */
+  async #newest(): Promise<Session | undefined> {
+    const { id } = this.conversation.existing ?? {};
+    const turn = id === undefined ? undefined : await this.store.newestGrandchild(this.scope, id, "Turn");
+    const parents = turn?.parentId ? await this.store.nodes(this.scope, this.memory.revision, [turn.parentId]) : [];
+    const session = [...parents, this.last].find((node) => node?.type === "Session");
+    return session && this.#open(session);
   }
 
   #begin(name: string, message: Message): Session {
@@ -176,6 +187,7 @@ function placeNodes(of: {
     conversation.existing ?? branchNode("Conversation", undefined, of.conversationKey, conversation.attributes);
   const begun = sessions.filter((session) => session.existing === undefined);
   checkWidth(conversation.count + begun.length, "conversation");
+  const turns: { readonly number: number; readonly node: PlannedNode }[] = [];
   const keys = keysAfter(conversation.lastKey, begun.length);
   const parents = new Map<Session, Parent>(
     begun.map((session, index) => [session, branchNode("Session", root, keys[index] ?? "", session.attributes)]),
@@ -188,9 +200,12 @@ function placeNodes(of: {
       const { speaker, text, time, metadata = {} } = message;
       const attributes = { speaker, text, ...(time !== undefined && { time }) };
       const key = turnKeys[position] ?? "";
-      nodes.push(childNode({ id: derivedNodeId(jobId, number), type: "Turn", parent, key, attributes, metadata }));
+      const id = derivedNodeId(jobId, number);
+      turns.push({ number, node: childNode({ id, type: "Turn", parent, key, attributes, metadata }) });
     }
   }
+  // Stored in the order of the messages, so that the newest turn is that of the last one.
+  nodes.push(...turns.sort((one, other) => one.number - other.number).map(({ node }) => node));
   return { nodes, roots: rootsOf(nodes) };
 }
 

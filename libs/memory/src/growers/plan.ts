@@ -10,4 +10,4 @@ export interface Plan {
 }
 
 /** What planning reads. */
-export type PlanningReads = Pick<TreeStore, "nodes" | "lastChild" | "findChild">;
+export type PlanningReads = Pick<TreeStore, "nodes" | "lastChild" | "findChild" | "newestGrandchild">;

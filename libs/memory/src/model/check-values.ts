@@ -43,14 +43,18 @@ export function checkAttributes(value: unknown, role: "attribute" | "metadata", 
   if (value === undefined) return {};
   if (!isPlainObject(value)) throw notOfKind(at, "an object of names and values", value);
   const names = Object.keys(value);
-  if (names.length > LIMITS.nodeAttributes) {
-    throw new EspalierError(
-      "too_many_attributes",
-      `${describeLocation(at)} has ${names.length} entries; the limit is ${LIMITS.nodeAttributes}.`,
-      { details: { ...at, limit: LIMITS.nodeAttributes } },
-    );
-  }
+  checkCount(names.length, at);
   return Object.fromEntries(names.map((name) => [name, checkEntry(name, value[name], role, at)]));
+}
+
+/** @throws EspalierError `too_many_attributes` */
+export function checkCount(entries: number, at: Location): void {
+  if (entries <= LIMITS.nodeAttributes) return;
+  throw new EspalierError(
+    "too_many_attributes",
+    `${describeLocation(at)} has more than ${LIMITS.nodeAttributes} entries.`,
+    { details: { ...at, limit: LIMITS.nodeAttributes } },
+  );
 }
 
 function checkEntry(name: string, value: unknown, role: "attribute" | "metadata", parent: Location): AttributeValue {

@@ -91,3 +91,8 @@ test.each([
   expect(error.code).toBe(code);
   expect(error.details["line"]).toBe(xml.startsWith("<A>\n") ? 2 : 1);
 });
+
+test("attributes are counted as they come: nothing after the one too many is read", () => {
+  const many = Array.from({ length: 65 }, (_, index) => `a${index}=""`).join(" ");
+  expect(errorOf(() => parseXml(`<A ${many} <`)).code).toBe("too_many_attributes");
+});

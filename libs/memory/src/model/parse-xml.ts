@@ -2,7 +2,7 @@ import { SaxesParser } from "saxes";
 import { type Attributes, EspalierError } from "#core";
 import type { TreeNode } from "../memory.js";
 import { checkDepth, countNode } from "./check-tree.js";
-import { checkAttributes } from "./check-values.js";
+import { checkAttributes, checkCount } from "./check-values.js";
 import { checkName, type Location } from "./names.js";
 
 /** The attribute that holds an element's own text. */
@@ -48,8 +48,14 @@ export function parseXml(xml: string): readonly TreeNode[] {
   parser.on("doctype", () => {
     throw malformed("a DTD is not accepted", here());
   });
+  let attributes = 0;
   parser.on("opentagstart", () => {
     start = here();
+    attributes = 0;
+  });
+  parser.on("attribute", () => {
+    attributes += 1;
+    checkCount(attributes, start);
   });
   parser.on("opentag", (tag) => {
     const parent = open.at(-1);

@@ -147,6 +147,11 @@ export interface TreeStore {
     parentId: string | null,
     child: { readonly type: string; readonly name: string; readonly value: string },
   ): Promise<NodeState | undefined>;
+  /**
+   * The live grandchild of that type that was stored last: of the newest revision, and there the last of its change set.
+   * O(grandchildren), over an index alone.
+   */
+  newestGrandchild(scope: MemoryScope, id: string, type: string): Promise<NodeState | undefined>;
   /** Live head states after a path key, in document order: for maintenance that walks a whole memory in bounded pages. */
   scan(scope: MemoryScope, page: { readonly after?: string; readonly limit: number }): Promise<readonly NodeState[]>;
 }

@@ -5,8 +5,11 @@ import type { Plan, PlanningReads } from "../growers/plan.js";
 export class PlanningStore implements PlanningReads {
   /** In document order. */
   states: readonly NodeState[] = [];
+  /** Ids in the order in which they were stored. */
+  readonly #stored: string[] = [];
 
   add({ nodes }: Plan): void {
+    this.#stored.push(...nodes.map(({ id }) => id));
     const added = nodes.map((node) => ({ ...node, born: 1, text: "", tokens: 0 }));
     this.states = [...this.states, ...added].sort((one, other) => (one.pathKey < other.pathKey ? -1 : 1));
   }
@@ -30,4 +33,10 @@ export class PlanningStore implements PlanningReads {
     this.states.findLast(
       (state) => state.parentId === parentId && state.type === type && state.attributes[name] === value,
     );
+
+  newestGrandchild: PlanningReads["newestGrandchild"] = async (_scope, id, type) => {
+    const children = this.states.filter(({ parentId }) => parentId === id).map((child) => child.id);
+    const found = this.states.filter((state) => state.type === type && children.includes(state.parentId ?? ""));
+    return found.toSorted((one, other) => this.#stored.indexOf(one.id) - this.#stored.indexOf(other.id)).at(-1);
+  };
 }

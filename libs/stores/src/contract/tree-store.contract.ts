@@ -76,6 +76,7 @@ function describeMemories(opened: Opened): void {
         tree.children(scope, 1, null, { limit: 1 }),
         tree.lastChild(scope, null),
         tree.findChild(scope, null, { type: "A", name: "name", value: "x" }),
+        tree.newestGrandchild(scope, "nod_a0", "A"),
         tree.scan(scope, { limit: 1 }),
         vectors.scores(scope, read, vector, []),
         vectors.topK(scope, read, vector, filter, { limit: 1, exact: true }),
@@ -505,6 +506,22 @@ function describeReads(opened: Opened): void {
     expect((await tree.findChild(SCOPE, null, { type: "S", name: "date", value: "d1" }))?.id).toBe("nod_a1");
     expect(await tree.findChild(SCOPE, null, { type: "S", name: "date", value: "d2" })).toBeUndefined();
     expect(await tree.findChild(SCOPE, "nod_none", { type: "S", name: "date", value: "d1" })).toBeUndefined();
+  });
+
+  test("the newest grandchild is the one stored last, wherever it stands, while it lives", async () => {
+    const { tree } = opened();
+    await grow(opened(), [
+      ...[state("a0", "C"), state("a0.a0", "S"), state("a0.a1", "S"), state("a0.a2", "T"), state("a1", "C")],
+      ...[state("a0.a1.a0", "T"), state("a0.a0.a0", "T"), state("a0.a1.a1", "U")],
+    ]);
+    const newest = async (): Promise<string | undefined> => (await tree.newestGrandchild(SCOPE, "nod_a0", "T"))?.id;
+    expect(await newest()).toBe("nod_a0.a0.a0");
+    await tree.commit(SCOPE, change(1, { states: [state("a0.a1.a2", "T"), state("a0.a0.a1", "T")] }));
+    expect(await newest()).toBe("nod_a0.a0.a1");
+    await tree.commit(SCOPE, change(2, { ends: ["nod_a0.a0.a1"] }));
+    expect(await newest()).toBe("nod_a0.a1.a2");
+    expect(await tree.newestGrandchild(SCOPE, "nod_a1", "T")).toBeUndefined();
+    expect(await tree.newestGrandchild(SCOPE, "nod_none", "T")).toBeUndefined();
   });
 
   test("a scan walks all live nodes in pages", async () => {

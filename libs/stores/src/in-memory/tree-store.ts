@@ -187,6 +187,14 @@ export class InMemoryTreeStore implements TreeStore {
     return found && withoutDeath(found);
   }
 
+  async newestGrandchild(scope: MemoryScope, id: string, type: string): Promise<NodeState | undefined> {
+    const live = this.#head(scope);
+    const children = new Set(live.filter(({ parentId }) => parentId === id).map((child) => child.id));
+    const found = new Set(live.filter((state) => state.type === type && children.has(state.parentId ?? "")));
+    const newest = this.tables.find(scope).states.findLast((state) => found.has(state));
+    return newest && withoutDeath(newest);
+  }
+
   async scan(
     scope: MemoryScope,
     { limit, after = "" }: { readonly after?: string; readonly limit: number },

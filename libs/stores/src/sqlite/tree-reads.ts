@@ -149,6 +149,20 @@ export function readChildBy(
   return row && stateOf(row);
 }
 
+/** Rows are numbered as they are stored, so that the index alone tells the newest. */
+export function readNewestGrandchild(scope: ReadScope, id: string, type: string): NodeState | undefined {
+  const parent = parentAt(scope, id);
+  if (parent === undefined) return undefined;
+  const { where, parameters } = childrenOf(scope, { path: parent.path, depth: parent.depth + 1 });
+  const [row] = tuples<StateTuple>(
+    scope,
+    `SELECT ${stateColumns("n")} FROM states n WHERE n.row = (
+       SELECT max(s.row) FROM states s INDEXED BY states_by_depth_and_type WHERE ${where} AND s.type = :type)`,
+    { ...parameters, type },
+  );
+  return row && stateOf(row);
+}
+
 /** A page of all states in document order. */
 export function readPage(
   scope: ReadScope,

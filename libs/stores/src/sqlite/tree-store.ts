@@ -24,6 +24,7 @@ import {
   readChildBy,
   readChildren,
   readLastChild,
+  readNewestGrandchild,
   readNodes,
   readPage,
   type ReadScope,
@@ -134,6 +135,10 @@ export class SqliteTreeStore implements TreeStore {
     child: { readonly type: string; readonly name: string; readonly value: string },
   ): Promise<NodeState | undefined> {
     return this.#at(scope, undefined, (read) => readChildBy(read, parentId, child));
+  }
+
+  newestGrandchild(scope: MemoryScope, id: string, type: string): Promise<NodeState | undefined> {
+    return this.#at(scope, undefined, (read) => readNewestGrandchild(read, id, type));
   }
 
   scan(scope: MemoryScope, page: { readonly after?: string; readonly limit: number }): Promise<readonly NodeState[]> {

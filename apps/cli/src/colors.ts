@@ -1,0 +1,4 @@
+import { createColors } from "picocolors";
+
+/** Colours for a person at a terminal: none in files, pipes and CI logs, nor where NO_COLOR is set. */
+export const colors = createColors(process.stdout.isTTY && (process.env["NO_COLOR"] ?? "") === "");
