@@ -6,6 +6,7 @@ import type { WorkerRuntime } from "../worker-runtime.js";
 import { InsertProcessor } from "./insert.processor.js";
 import type { Processor } from "./processor.js";
 import { QueryProcessor } from "./query.processor.js";
+import { ScoreProcessor } from "./score.processor.js";
 
 const context: JobContext = {
   ...{ id: "job_1", tenant: "ten_a", memory: "mem_1", attempt: 1, createdAt: 1_000 },
@@ -117,4 +118,39 @@ test("an insert whose follow-up cannot be queued is tried again", async () => {
     },
   });
   expect(await codeOf(handle(processor, "insert", { tree: [] }))).toBe("queue_unavailable");
+});
+
+/** A score processor over a memory without fields, whose head moves with `head`, and how often its schema was read. */
+function scoring() {
+  const memory = { head: 7, runs: 0, fails: false };
+  const tree = {
+    getMemory: async () => ({ revision: memory.head, structure: "artifact", scoring: {}, templates: {} }),
+    schema: async () => {
+      memory.runs++;
+      if (memory.fails) throw new EspalierError("store_unavailable", "The store is away.");
+      return { types: [], relations: [] };
+    },
+  };
+  const batches = { run: async (_scope: unknown, _signal: unknown, work: () => Promise<unknown>) => work() };
+  const processor = new ScoreProcessor(runtimeOf({ services: { tree }, batches }));
+  const run = (revision: number) => handle(processor, "embed-fields", { task: "embed-fields", revision });
+  return { memory, run };
+}
+
+test("one batch run does the work of all inserts before it, and a later insert has its own", async () => {
+  const { memory, run } = scoring();
+  for (const revision of [5, 6, 7]) await run(revision);
+  expect(memory.runs).toBe(1);
+  memory.head = 8;
+  await run(8);
+  expect(memory.runs).toBe(2);
+});
+
+test("a batch run that failed covers no insert", async () => {
+  const { memory, run } = scoring();
+  memory.fails = true;
+  expect(await codeOf(run(7))).toBe("store_unavailable");
+  memory.fails = false;
+  await run(7);
+  expect(memory.runs).toBe(2);
 });
