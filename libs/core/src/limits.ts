@@ -104,6 +104,8 @@ export const LIMITS = {
   storeLockWaitMs: 20_000,
   /** Bytes of keys, vectors and postings that a process holds of the memories it reads (about 300,000 nodes of 384 dimensions). */
   memoryImageBytes: 512 * 1024 * 1024,
+  /** Rows of a tenant that one count of the outbox goes through: more says no more. */
+  relayTenantRows: 10_000,
   /** Vectors in the tenants' persistent caches together (about 1 GB of 384 dimensions); the oldest go first. */
   cachedEmbeddings: 500_000,
   /** Entailment values in the tenants' persistent caches together; the oldest go first. */

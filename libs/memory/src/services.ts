@@ -1,6 +1,7 @@
 import type { Clock } from "#core";
 import type { Entailer } from "#scoring";
 import type { EmbeddingModels } from "./ports/embedding-models.js";
+import type { Outbox, PointInventory } from "./ports/outbox.js";
 import type { CacheStore } from "./ports/side-stores.js";
 import type { TreeStore } from "./ports/tree-store.js";
 import type { LexicalIndex, VectorStore } from "./ports/vector-store.js";
@@ -14,6 +15,8 @@ export interface MemoryServices {
   readonly embeddingModels: EmbeddingModels;
   /** The front of the entailment model, opened when first asked for. Absent: `entailment` answers `scorer_unavailable`. */
   readonly entailer?: () => Promise<Entailer>;
+  /** Present where trees and vectors lie apart: writers then leave embedding to the outbox. */
+  readonly apart?: { readonly outbox: Outbox; readonly points: PointInventory };
   readonly clock: Clock;
 }
 

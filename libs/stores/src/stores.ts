@@ -1,5 +1,14 @@
 import { LIMITS } from "#core";
-import type { BlobStore, CacheStore, KeyStore, LexicalIndex, TreeStore, VectorStore } from "#memory";
+import type {
+  BlobStore,
+  CacheStore,
+  KeyStore,
+  LexicalIndex,
+  Outbox,
+  PointInventory,
+  TreeStore,
+  VectorStore,
+} from "#memory";
 
 /** All stores of one process, over one place where the data lies. */
 export interface Stores {
@@ -9,6 +18,8 @@ export interface Stores {
   readonly caches: CacheStore;
   readonly blobs: BlobStore;
   readonly keys: KeyStore;
+  /** Where trees and vectors lie apart: what keeps them together. */
+  readonly apart?: { readonly outbox: Outbox; readonly points: PointInventory };
   /** Answers when the stores do. Errors: `store_unavailable`. */
   ping(): Promise<void>;
   /** Waits for the write in progress, then gives everything back. Later calls answer `store_unavailable`. */

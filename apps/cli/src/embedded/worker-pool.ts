@@ -1,5 +1,5 @@
 import { fork, type ChildProcess } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { requeueActive, type JobKind } from "#jobs";
@@ -96,7 +96,10 @@ function pidsFile(folder: DataFolder): string {
 
 function notePids(folder: DataFolder, pool: readonly Supervised[]): void {
   const pids = pool.flatMap((worker) => worker.current()?.pid ?? []);
-  writeFileSync(pidsFile(folder), `${JSON.stringify(pids)}\n`, { mode: 0o600 });
+  // In one step: a kill in the middle of a write must not lose the pids of workers that outlive it.
+  const draft = `${pidsFile(folder)}.new`;
+  writeFileSync(draft, `${JSON.stringify(pids)}\n`, { mode: 0o600 });
+  renameSync(draft, pidsFile(folder));
 }
 
 function readPids(folder: DataFolder): readonly number[] {

@@ -15,7 +15,7 @@ export interface VectorRead {
   readonly field: string;
 }
 
-/** Count and order-free hash of the points of a memory: equal sets have equal fingerprints in every store. */
+/** Count and order-free hash of the points of a memory (id, born, field, died): equal sets have equal fingerprints in every store. */
 export interface Fingerprint {
   readonly count: number;
   readonly hash: string;

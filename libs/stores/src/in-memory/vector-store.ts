@@ -81,7 +81,15 @@ export class InMemoryVectorStore implements VectorStore {
   }
 
   async fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint> {
-    return fingerprintOf(this.tables.find(scope).points.filter((point) => point.model === model));
+    const stored = this.tables.find(scope);
+    const ends = new Map(stored.states.map((state) => [stateKey(state), state.died]));
+    const points = stored.points.filter((point) => point.model === model);
+    return fingerprintOf(
+      points.map(({ id, born, field }) => {
+        const died = ends.get(stateKey({ id, born })) ?? Infinity;
+        return { id, born, field, ...(died !== Infinity && { died }) };
+      }),
+    );
   }
 }
 

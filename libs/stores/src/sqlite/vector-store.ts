@@ -83,11 +83,13 @@ export class SqliteVectorStore implements VectorStore {
     return this.database.read((connection) => {
       const { row } = findHead(connection, scope);
       return fingerprintOf(
-        connection.all<{ readonly id: string; readonly born: number; readonly field: string }>(
-          `SELECT s.id, s.born, t.field FROM vector_sets t CROSS JOIN vectors v ON v.vector_set = t.id
-           CROSS JOIN states s ON s.row = v.state WHERE t.memory = ? AND t.model = ?`,
-          [row, model],
-        ),
+        connection
+          .all<{ readonly id: string; readonly born: number; readonly died: number; readonly field: string }>(
+            `SELECT s.id, s.born, s.died, t.field FROM vector_sets t CROSS JOIN vectors v ON v.vector_set = t.id
+             CROSS JOIN states s ON s.row = v.state WHERE t.memory = ? AND t.model = ?`,
+            [row, model],
+          )
+          .map(({ died, ...point }) => (died === NEVER ? point : { ...point, died })),
       );
     });
   }

@@ -1,0 +1,138 @@
+import type { MemoryScope } from "#core";
+import type { StateRef } from "#scoring";
+import type { Fingerprint } from "./vector-store.js";
+
+/** Names a point of a vector store that lies apart from the trees: one field of one node state under one model. */
+export interface PointRef extends StateRef {
+  readonly field: string;
+  readonly model: string;
+}
+
+/**
+ * What a point lacks. `vector`: it was never stored, its text must be embedded. `payload`: its state has ended since; no
+ * model is needed.
+ */
+export type OutboxTask = "vector" | "payload";
+
+/** A point that is not, or not yet known to be, as the tree says. Rows of revisions that are not committed are not seen. */
+export interface OutboxRow extends PointRef {
+  readonly scope: MemoryScope;
+  readonly task: OutboxTask;
+  /** The text of the field; `""` for `payload`. */
+  readonly text: string;
+  /** Tokens of the text as the tree counted or estimated them. */
+  readonly tokens: number;
+  /** The job that waits for the row: the insert of a node's text. */
+  readonly job?: string;
+  /** Claims that ended in `fail`. */
+  readonly failures: number;
+}
+
+/** Rows of one tenant that are free to be claimed. */
+export interface TenantBacklog {
+  readonly tenant: string;
+  /** Counted up to LIMITS.relayTenantRows. */
+  readonly rows: number;
+}
+
+/** What jobs still wait for. */
+export interface Outstanding {
+  readonly rows: number;
+  /** Rows that were given up; the message of one of them. */
+  readonly failed: number;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+/** How far a memory's points are from its tree. */
+export interface PointExpectation {
+  /** Of all (state, field) pairs with a text in tracked fields of that model that have no outbox row, as a VectorStore would count them. */
+  readonly fingerprint: Fingerprint;
+  /** Rows of the outbox of that memory and model. */
+  readonly pending: number;
+}
+
+/**
+ * The outbox: which points of the vector store are behind the trees. Rows are written by the transactions that change nodes
+ * and removed by `VectorStore.upsert` when the point is stored. Present only where trees and vectors lie apart. All times
+ * are taken from the store's own clock, so that workers whose clocks differ agree. Errors: `store_unavailable`.
+ */
+export interface Outbox {
+  /** At most `limit` tenants with free rows, the longest waiting first. */
+  backlog(limit: number): Promise<readonly TenantBacklog[]>;
+  /**
+   * Claims rows of a tenant, oldest first: at most `rows`, and no more after `tokens` are reached. A row has one claim at a
+   * time; after `leaseMs` without an end it is free again. One statement.
+   */
+  claim(
+    tenant: string,
+    claim: { readonly id: string; readonly rows: number; readonly tokens: number; readonly leaseMs: number },
+  ): Promise<readonly OutboxRow[]>;
+  /** The rows of a claim that are still to do and still its own; extends its lease. */
+  claimed(id: string, leaseMs: number): Promise<readonly OutboxRow[]>;
+  /** Frees rows of a claim: at once, or after `afterMs`. */
+  release(id: string, afterMs: number): Promise<void>;
+  /**
+   * Notes that rows of a claim could not be done: free again after `afterMs`, or given up for good (`final`), which
+   * `outstanding` and the drift tell until `retry`.
+   */
+  fail(
+    id: string,
+    rows: readonly PointRef[],
+    failure: { readonly code: string; readonly message: string; readonly afterMs: number; readonly final: boolean },
+  ): Promise<void>;
+  /** Makes rows that were given up free again, of a memory or of all. Answers the count. */
+  retry(scope?: MemoryScope): Promise<number>;
+  /** What each of the jobs still waits for; a job without rows is absent. One statement. */
+  outstanding(
+    jobs: readonly { readonly tenant: string; readonly job: string }[],
+  ): Promise<ReadonlyMap<string, Outstanding>>;
+  /**
+   * From now on every state with a text in the field has a row until its point is stored. Rows of the states that are there
+   * are made in bounded transactions. Repeats safely; O(states with the field) the first time, one read later.
+   */
+  track(scope: MemoryScope, model: string, field: string): Promise<void>;
+  /** Fields that are tracked under a model; `""` always is under the memory's own. */
+  tracked(scope: MemoryScope, model: string): Promise<readonly string[]>;
+  /** Makes rows for points that were found to be missing or stale. A row that is there stays as it is. */
+  enqueue(scope: MemoryScope, rows: readonly (PointRef & { readonly task: OutboxTask })[]): Promise<number>;
+  /** What the vector store should hold of a memory. O(states), read in pages. */
+  expectation(scope: MemoryScope, model: string): Promise<PointExpectation>;
+  /** A page of the points that the vector store should hold, by id, born and field. Rows pending are left out. */
+  expected(
+    scope: MemoryScope,
+    model: string,
+    page: { readonly after?: string; readonly limit: number },
+  ): Promise<{ readonly points: readonly StoredPoint[]; readonly next?: string }>;
+  /** Memories of all tenants with the models they are tracked under, for the reconciler's rounds. */
+  memories(page: { readonly after?: string; readonly limit: number }): Promise<{
+    readonly memories: readonly { readonly scope: MemoryScope; readonly models: readonly string[] }[];
+    readonly next?: string;
+  }>;
+  /** Memories that were deleted and whose points are not known to be gone. */
+  tombstones(limit: number): Promise<readonly MemoryScope[]>;
+  /** The points of a deleted memory are gone from every collection. */
+  bury(scope: MemoryScope): Promise<void>;
+}
+
+/** A point as the vector store holds it, without its vector. */
+export interface StoredPoint extends StateRef {
+  readonly field: string;
+  /** Revision that ended the state; absent: it is live. */
+  readonly died?: number;
+}
+
+/** What only relay and reconciler need of a vector store that lies apart. */
+export interface PointInventory {
+  /** A page of the points of a memory under a model, in an order of the store's own. */
+  points(
+    scope: MemoryScope,
+    model: string,
+    page: { readonly after?: string; readonly limit: number },
+  ): Promise<{ readonly points: readonly StoredPoint[]; readonly next?: string }>;
+  /** Removes points by name. */
+  remove(scope: MemoryScope, model: string, points: readonly (StateRef & { readonly field: string })[]): Promise<void>;
+  /** Brings the payload of points in line with the tree and settles their outbox rows. Points that are not there are left to a `vector` row. */
+  refresh(scope: MemoryScope, model: string, points: readonly (StateRef & { readonly field: string })[]): Promise<void>;
+  /** Removes every point of a memory that is gone from the tree, from every collection. Answers the count. */
+  purge(scope: MemoryScope): Promise<number>;
+}
