@@ -122,6 +122,23 @@ test("a job that is cancelled between two attempts does not run again", async ()
   expect(runs).toBe(1);
 });
 
+test("a job that fails while the message that cancels it is on its way is cancelled, not tried again", async () => {
+  let runs = 0;
+  const client = bench.client();
+  await bench.workers({
+    insert: async (_payload, { id }) => {
+      runs++;
+      await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:job:${id}`, "cancel", "1");
+      throw new Error("again");
+    },
+  });
+  const { id } = await client.submit(request("insert"));
+  expect(await untilState(client, id, "cancelled")).toMatchObject({ attempts: 1, error: { code: "cancelled" } });
+  await until(async () => (await client.counts()).insert["active"] === 0);
+  expect(await client.counts()).toMatchObject({ insert: { delayed: 0, waiting: 0 } });
+  expect(runs).toBe(1);
+});
+
 test("a cancellation that its worker missed is found by the next run", async () => {
   let runs = 0;
   const client = bench.client();

@@ -78,7 +78,8 @@ test("the list is the tenant's, newest first, filtered, and goes on after an id"
   expect(await listed({})).toEqual(ids);
   expect(await listed({ kind: "insert" })).toEqual([ids[1]]);
   expect(await listed({ memory: "mem_1" })).toEqual([ids[0], ids[2]]);
-  expect(await listed({ state: "completed" })).toEqual([ids[0], ids[2]]);
+  expect(await listed({ states: ["completed"] })).toEqual([ids[0], ids[2]]);
+  expect(await listed({ states: ["completed", "queued", "active"] })).toEqual(ids);
   expect(await listed({ limit: 1 })).toEqual([ids[0]]);
   expect(await listed({ after: ids[0] })).toEqual([ids[1], ids[2]]);
   expect((await client.list("ten_a", { limit: 1 }))[0]).not.toHaveProperty("result");

@@ -97,7 +97,7 @@ class RedisJobClient implements JobClient, QueueAges {
       const ids = await this.#listedAfter(tenant, after);
       for (const record of await this.#listed(tenant, ids)) {
         if (query.memory !== undefined && record.memory !== query.memory) continue;
-        if (query.state !== undefined && record.state !== query.state) continue;
+        if (query.states?.includes(record.state) === false) continue;
         if (query.kind !== undefined && record.kind !== query.kind) continue;
         found.push(record);
         if (found.length === query.limit) return found;

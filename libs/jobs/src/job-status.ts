@@ -65,9 +65,9 @@ export class AttemptStatus {
     return answer === "cancel";
   }
 
-  /** Back to the queue. */
-  async retry(): Promise<void> {
-    await this.#run("jobRetry", [this.#token, this.#deps.settings.eventsPerJob]);
+  /** Back to the queue. False if the job is no longer wanted: then it must be ended instead. */
+  async retry(): Promise<boolean> {
+    return (await this.#run("jobRetry", [this.#token, this.#deps.settings.eventsPerJob])) !== "cancel";
   }
 
   /** Ends the job. False if it was refused; then nothing is left behind. */

@@ -87,7 +87,7 @@ test("a waiter survives an outage: the job's end reaches it after Redis is back"
   await bench.workers({ insert: () => answer.promise });
   const client = bench.client();
   const waiting = client.submitAndWait(request("insert"), 10_000);
-  const id = await until(async () => (await client.list("ten_a", { limit: 1, state: "active" }))[0]?.id);
+  const id = await until(async () => (await client.list("ten_a", { limit: 1, states: ["active"] }))[0]?.id);
   await bench.redis.kill();
   answer.resolve("through the outage");
   await bench.redis.start();

@@ -184,13 +184,10 @@ async function endThrown({ deps, job, token, status, thrown, signal }: Thrown): 
   if (reason instanceof NothingToDo) return { outcome: "skipped" };
   if (reason instanceof Stopped) {
     switch (reason.reason) {
-      case "cancelled": {
-        const error = new EspalierError("cancelled", "The job was cancelled.");
-        await status.finish({ state: "cancelled", error: jobErrorOf(error) });
-        return { outcome: "cancelled", error };
-      }
+      case "cancelled":
+        return endCancelled(status);
       case "shutdown":
-        await status.retry();
+        if (!(await status.retry())) return endCancelled(status);
         await job.moveToWait(token);
         return { outcome: "requeued", rethrow: new WaitingError() };
       case "lock_lost":
@@ -204,11 +201,18 @@ async function endThrown({ deps, job, token, status, thrown, signal }: Thrown): 
     return { outcome: "failed", error, rethrow: new UnrecoverableError(error.code) };
   }
   if (job.attemptsMade + 1 < attempts) {
-    await status.retry();
+    // The message that cancelled the job may come later than its failure.
+    if (!(await status.retry())) return endCancelled(status);
     return { outcome: "retried", error, rethrow: error };
   }
   await buryJob(deps, status, job, error);
   return { outcome: "dead", error, rethrow: error };
+}
+
+async function endCancelled(status: AttemptStatus): Promise<ThrownEnding> {
+  const error = new EspalierError("cancelled", "The job was cancelled.");
+  await status.finish({ state: "cancelled", error: jobErrorOf(error) });
+  return { outcome: "cancelled", error };
 }
 
 /** Ends a job for good, and counts it among the dead of its queue. */

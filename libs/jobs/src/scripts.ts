@@ -94,10 +94,14 @@ wake(status[3], 'event ' .. ARGV[2])
 return status[5] and 'cancel' or 'ok'`,
   },
 
-  /** KEYS job, events. ARGV attempt, job token, eventsPerJob. Back to the queue: between attempts, or given back. */
+  /**
+   * KEYS job, events. ARGV attempt, job token, eventsPerJob. Back to the queue: between attempts, or given back. Answers
+   * 'ok', 'cancel' if that is asked for (then nothing is written: the job must end, not wait), or why not.
+   */
   jobRetry: {
     numberOfKeys: 2,
     lua: `${GUARDED}
+if status[5] then return 'cancel' end
 redis.call('HSET', KEYS[1], 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
 wake(status[3], 'event ' .. ARGV[2])

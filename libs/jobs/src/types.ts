@@ -63,7 +63,8 @@ export interface JobClient {
     tenant: string,
     query: {
       readonly memory?: string;
-      readonly state?: JobState;
+      /** Any of these. */
+      readonly states?: readonly JobState[];
       readonly kind?: JobKind;
       readonly limit: number;
       readonly after?: string;

@@ -24,7 +24,7 @@ export class JobsService {
         this.#jobs.list(caller.tenant, {
           ...page,
           ...(memory !== undefined && { memory }),
-          ...(state !== undefined && { state }),
+          ...(state !== undefined && { states: [state] }),
           ...(kind !== undefined && { kind }),
         }),
       (job) => reaches(caller, job.memory),

@@ -87,13 +87,12 @@ export class MemoriesService {
 
   async #cancelJobs(memory: Memory): Promise<number> {
     const { jobs } = this.dependencies;
-    const lists = await Promise.all(
-      (["queued", "active"] as const).map((state) =>
-        jobs.list(memory.tenant, { memory: memory.id, state, limit: CANCELLED_JOBS }),
-      ),
-    );
+    // Both states in one reading: a job that goes from one to the other between two would be missed.
+    const unended = await jobs.list(memory.tenant, {
+      ...{ memory: memory.id, states: ["queued", "active"], limit: CANCELLED_JOBS },
+    });
     let cancelled = 0;
-    for (const job of lists.flat()) {
+    for (const job of unended) {
       try {
         await jobs.cancel(memory.tenant, job.id);
         cancelled += 1;
