@@ -230,6 +230,13 @@ export const ERRORS = {
   store_unavailable: unavailable("The store cannot be reached", "Retry later."),
   queue_unavailable: unavailable("The queue cannot be reached", "Retry later."),
   // --- jobs
+  queue_full: {
+    category: "limit",
+    status: 429,
+    retryable: true,
+    title: "The tenant has too much waiting",
+    advice: "Retry after the time that Retry-After tells, or submit less at once.",
+  },
   too_many_streams: {
     category: "limit",
     status: 429,

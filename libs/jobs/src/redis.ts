@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from "ioredis";
 import { EspalierError } from "#core";
+import { LANE_SCRIPTS } from "./admission/lane-scripts.js";
 import { SCRIPTS } from "./scripts.js";
 
 /** Longest pause between two tries to connect: a Redis that comes back is used within seconds. */
@@ -23,7 +24,7 @@ export type ConnectOptions = Omit<RedisOptions, "protocol" | "replyMapping">;
 export function connectRedis(address: string, role: RedisRole, options: ConnectOptions = {}): Redis {
   const shared: ConnectOptions = {
     ...socketOf(address),
-    scripts: SCRIPTS,
+    scripts: { ...SCRIPTS, ...LANE_SCRIPTS },
     retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 10), RECONNECT_MAX_MS),
     maxRetriesPerRequest: null,
     disconnectTimeout: DISCONNECT_MS,

@@ -1,0 +1,231 @@
+/**
+ * Admission of one lane: whose job goes next. Every transition is one script.
+ *
+ *   (none) --submit--> queued --dispatch--> released --add acknowledged--> active --finish--> (none)
+ *                        |  \--cancel--> (none)  ^            |                 ^
+ *                        |                       \---sweep----/ (added again)   \--sweep-- (its end was lost: finish)
+ *                        \-- waits behind its ordering key until the job before it is finished or cancelled
+ *
+ * - *queued*: the envelope is in its tenant's list, or, while another job of its ordering key is ahead, in the list of that
+ *   key. At most one job of a key is in a tenant's list or in flight, so that the list never blocks and the key keeps its order.
+ * - *released*: given to one process to add to its queue; that process may die, so the sweeper adds old ones again (adding
+ *   the same job twice is one job).
+ * - *in flight* = released or active: bounded by the lane's window. While others have work one tenant holds at most half
+ *   of the window, or one and a half times the part that its weight earns if that is more (a limit at the very part would
+ *   cut short the turns that earn it).
+ *
+ * Dispatch is deficit round robin (Shreedhar and Varghese 1996): the tenants with something in their lists form a ring; a
+ * turn adds quantum * weight to a tenant's deficit and takes envelopes from its list while the deficit covers their cost. A
+ * turn that the window cut short goes on where it was. When one whole round took nothing because every cost is larger than
+ * its deficit, the rounds until the first could go are granted at once, so that a call is O(tenants in the ring + jobs taken).
+ *
+ * KEYS[1] is the lane's tag; all keys of a lane begin with it and share its slot. Names below it:
+ *   ring                 list: tenants with something in their lists, the one whose turn it is first
+ *   turn                 the tenant at the ring's head whose turn has begun
+ *   list:<tenant>        list: ids ready to go, oldest first
+ *   order:<key>          list: ids behind another of the same ordering key
+ *   holder               hash: ordering key -> the id that is ahead
+ *   envelopes            hash: id -> JSON {t: tenant, c: cost, b: bytes, o: ordering key, d: data}
+ *   waiting, bytes       hashes: tenant -> queued envelopes, and their bytes
+ *   flying               hash: tenant -> jobs in flight
+ *   deficit, weight      hashes: tenant -> tokens, tenant -> weight (1 when absent)
+ *   flight               sorted set: ids in flight by when they were released or last looked after
+ *   released             sorted set: those of them that no process is known to have added
+ */
+const PRELUDE = `
+local tag = KEYS[1]
+local function key(name) return tag .. ':' .. name end
+local function add(name, tenant, by)
+  if redis.call('HINCRBY', key(name), tenant, by) <= 0 then redis.call('HDEL', key(name), tenant) end
+end
+local function envelope(id)
+  local text = redis.call('HGET', key('envelopes'), id)
+  return text and cjson.decode(text)
+end
+local function ready(tenant, id)
+  if redis.call('RPUSH', key('list:' .. tenant), id) == 1 then redis.call('RPUSH', key('ring'), tenant) end
+end
+local function leaveRing(tenant)
+  redis.call('LREM', key('ring'), 1, tenant)
+  redis.call('HDEL', key('deficit'), tenant)
+  if redis.call('GET', key('turn')) == tenant then redis.call('DEL', key('turn')) end
+end
+local function passOn(of)
+  if not of.o then return end
+  local following = redis.call('LPOP', key('order:' .. of.o))
+  if not following then redis.call('HDEL', key('holder'), of.o) return end
+  redis.call('HSET', key('holder'), of.o, following)
+  ready(envelope(following).t, following)
+end
+local function weightOf(tenant) return tonumber(redis.call('HGET', key('weight'), tenant) or '1') end
+`;
+
+/** Needs `now`, `window`, `cap`, `quantum`, `most`. Answers the envelopes that were released, as id, data, id, data, … */
+const DISPATCH = `
+local function dispatch()
+  local released = {}
+  local room = math.min(window - redis.call('ZCARD', key('flight')), most)
+  if room <= 0 then return released end
+  local weights = 0
+  for _, tenant in ipairs(redis.call('LRANGE', key('ring'), 0, -1)) do weights = weights + weightOf(tenant) end
+  local function limitOf(tenant)
+    if redis.call('LLEN', key('ring')) == 1 then return cap end
+    local part = weightOf(tenant) / weights
+    part = part > 0.5 and math.min(1, 1.5 * part) or 0.5
+    return math.min(cap, math.max(1, math.floor(window * part)))
+  end
+  local passed, short, rounds = 0, {}, nil
+  while room > 0 do
+    local tenants = redis.call('LLEN', key('ring'))
+    if tenants == 0 then break end
+    if passed >= tenants then
+      if not rounds then break end
+      for _, tenant in ipairs(short) do
+        redis.call('HINCRBYFLOAT', key('deficit'), tenant, (rounds - 1) * quantum * weightOf(tenant))
+      end
+      passed, short, rounds = 0, {}, nil
+    end
+    local tenant = redis.call('LINDEX', key('ring'), 0)
+    local list = key('list:' .. tenant)
+    local free = limitOf(tenant) - tonumber(redis.call('HGET', key('flying'), tenant) or '0')
+    local id = redis.call('LINDEX', list, 0)
+    local took = 0
+    if free > 0 then
+      local deficit = tonumber(redis.call('HGET', key('deficit'), tenant) or '0')
+      if redis.call('GET', key('turn')) ~= tenant then
+        deficit = deficit + quantum * weightOf(tenant)
+        redis.call('SET', key('turn'), tenant)
+      end
+      local cost = nil
+      while id and room > 0 and took < free do
+        local of = envelope(id)
+        cost = of.c
+        if cost > deficit then break end
+        deficit = deficit - cost
+        redis.call('LPOP', list)
+        add('waiting', tenant, -1)
+        add('bytes', tenant, -of.b)
+        redis.call('ZADD', key('flight'), now, id)
+        redis.call('ZADD', key('released'), now, id)
+        released[#released + 1] = id
+        released[#released + 1] = of.d
+        took = took + 1
+        room = room - 1
+        id = redis.call('LINDEX', list, 0)
+      end
+      if took > 0 then redis.call('HINCRBY', key('flying'), tenant, took) end
+      redis.call('HSET', key('deficit'), tenant, tostring(deficit))
+      if id and room == 0 then break end
+      if id and took < free then
+        local needed = math.ceil((cost - deficit) / (quantum * weightOf(tenant)))
+        if not rounds or needed < rounds then rounds = needed end
+        short[#short + 1] = tenant
+      end
+    end
+    if took > 0 then passed, short, rounds = 0, {}, nil else passed = passed + 1 end
+    redis.call('DEL', key('turn'))
+    if id then
+      redis.call('LMOVE', key('ring'), key('ring'), 'LEFT', 'RIGHT')
+    else
+      weights = weights - weightOf(tenant)
+      leaveRing(tenant)
+    end
+  end
+  return released
+end
+`;
+
+const LIMITS_FROM = (first: number): string => `
+local now, window, cap, quantum, most = ${[0, 1, 2, 3, 4].map((index) => `tonumber(ARGV[${first + index}])`).join(", ")}
+`;
+
+/** ARGV of every script that dispatches begin with now, window, cap, quantum, most. */
+export const LANE_SCRIPTS = {
+  /**
+   * ARGV (dispatch), id, envelope, queued envelopes of a tenant at most, queued bytes at most. Answers 'known', or the limit
+   * that refused it ('jobs' or 'bytes'), or 'ok'; then what was released.
+   */
+  laneSubmit: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}
+local id = ARGV[6]
+if redis.call('HEXISTS', key('envelopes'), id) == 1 then return { 'known' } end
+local of = cjson.decode(ARGV[7])
+if tonumber(redis.call('HGET', key('waiting'), of.t) or '0') >= tonumber(ARGV[8]) then return { 'jobs' } end
+if tonumber(redis.call('HGET', key('bytes'), of.t) or '0') + of.b > tonumber(ARGV[9]) then return { 'bytes' } end
+redis.call('HSET', key('envelopes'), id, ARGV[7])
+redis.call('HINCRBY', key('waiting'), of.t, 1)
+redis.call('HINCRBY', key('bytes'), of.t, of.b)
+if of.o and redis.call('HSETNX', key('holder'), of.o, id) == 0 then
+  redis.call('RPUSH', key('order:' .. of.o), id)
+else
+  ready(of.t, id)
+end
+return { 'ok', unpack(dispatch()) }`,
+  },
+
+  /** ARGV (dispatch). Answers what was released. */
+  laneDispatch: { numberOfKeys: 1, lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}return dispatch()` },
+
+  /** ARGV (dispatch), id. The job has ended, or will not run: its place is free. Answers what was released. */
+  laneFinish: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}
+local id = ARGV[6]
+if redis.call('ZREM', key('flight'), id) == 1 then
+  local of = envelope(id)
+  redis.call('ZREM', key('released'), id)
+  redis.call('HDEL', key('envelopes'), id)
+  add('flying', of.t, -1)
+  passOn(of)
+end
+return dispatch()`,
+  },
+
+  /** ARGV id. Takes a queued job out. Answers 1 if it was queued. O(jobs of the tenant's list). */
+  laneCancel: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}
+local id = ARGV[1]
+local of = envelope(id)
+if not of or redis.call('ZSCORE', key('flight'), id) then return 0 end
+redis.call('HDEL', key('envelopes'), id)
+add('waiting', of.t, -1)
+add('bytes', of.t, -of.b)
+if of.o and redis.call('HGET', key('holder'), of.o) ~= id then
+  redis.call('LREM', key('order:' .. of.o), 1, id)
+  return 1
+end
+redis.call('LREM', key('list:' .. of.t), 1, id)
+if redis.call('LLEN', key('list:' .. of.t)) == 0 then leaveRing(of.t) end
+passOn(of)
+return 1`,
+  },
+
+  /**
+   * ARGV now, released before, most. Released jobs that nobody is known to have added, which are taken to be added by the
+   * caller now: id, data, id, data, …
+   */
+  laneSweep: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}
+local found = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('released'), '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])) do
+  redis.call('ZADD', key('released'), 'XX', ARGV[1], id)
+  found[#found + 1] = id
+  found[#found + 1] = envelope(id).d
+end
+return found`,
+  },
+
+  /** ARGV now, looked after before, most. Ids in flight for so long that their ends may have been lost; looked after from now. */
+  laneLost: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}
+local found = redis.call('ZRANGEBYSCORE', key('flight'), '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])
+for _, id in ipairs(found) do redis.call('ZADD', key('flight'), 'XX', ARGV[1], id) end
+return found`,
+  },
+} as const;
+
+export type LaneScript = keyof typeof LANE_SCRIPTS;

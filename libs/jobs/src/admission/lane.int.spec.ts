@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "@jest/globals";
+import fc from "fast-check";
+import type { Redis } from "ioredis";
+import { startRedis, type TestRedis } from "../../../../test/support/redis.js";
+import { connectRedis } from "../redis.js";
+import { Lane, type LaneSettings, type Released } from "./lane.js";
+
+const SETTINGS: LaneSettings = {
+  ...{ window: 4, tenantInFlight: 4, quantum: 10, tenantJobs: 1_000, tenantBytes: 1_000_000, releases: 100 },
+  ...{ resendMs: 1_000, lostMs: 5_000, sweepJobs: 100 },
+};
+
+let server: TestRedis;
+let redis: Redis;
+let tags = 0;
+let now = 0;
+const clock = { now: () => now };
+
+const laneOf = (changes: Partial<LaneSettings> = {}): Lane =>
+  new Lane({ redis, tag: `{lane-${(tags += 1)}}`, settings: { ...SETTINGS, ...changes }, clock });
+
+const idsOf = (released: readonly Released[]): readonly string[] => released.map(({ id }) => id);
+
+const job = (tenant: string, id: string, more: { cost?: number; order?: string } = {}) => ({
+  ...{ id, tenant, cost: 1, data: `data of ${id}` },
+  ...more,
+});
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = connectRedis(server.address, "worker");
+});
+beforeEach(() => {
+  now = 0;
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.close();
+});
+
+describe("a lane", () => {
+  test("releases at once what fits into the window, and the rest as jobs end, with their data", async () => {
+    const lane = laneOf({ window: 2 });
+    expect(await lane.submit(job("a", "1"))).toEqual([{ id: "1", data: "data of 1" }]);
+    expect(idsOf(await lane.submit(job("a", "2")))).toEqual(["2"]);
+    expect(await lane.submit(job("a", "3"))).toEqual([]);
+    expect(await lane.counts()).toEqual({ queued: 1, inFlight: 2 });
+    expect(idsOf(await lane.finish("1"))).toEqual(["3"]);
+    expect(await lane.finish("1")).toEqual([]);
+    expect(await lane.submit(job("a", "2"))).toEqual([]);
+    expect(await lane.counts()).toEqual({ queued: 0, inFlight: 2 });
+  });
+
+  test("jobs of one ordering key go one after the other; other keys of the tenant go past them", async () => {
+    const lane = laneOf();
+    expect(idsOf(await lane.submit(job("a", "1", { order: "m" })))).toEqual(["1"]);
+    expect(await lane.submit(job("a", "2", { order: "m" }))).toEqual([]);
+    expect(await lane.submit(job("a", "3", { order: "m" }))).toEqual([]);
+    expect(idsOf(await lane.submit(job("a", "4", { order: "n" })))).toEqual(["4"]);
+    expect(idsOf(await lane.finish("1"))).toEqual(["2"]);
+    expect(await lane.cancel("3")).toBe(true);
+    expect(await lane.finish("2")).toEqual([]);
+    expect(idsOf(await lane.submit(job("a", "5", { order: "m" })))).toEqual(["5"]);
+  });
+
+  test("a cancelled head makes way for the next of its key; a job in flight is not cancelled here", async () => {
+    const lane = laneOf({ window: 1 });
+    await lane.submit(job("a", "1"));
+    await lane.submit(job("a", "2", { order: "m" }));
+    await lane.submit(job("a", "3", { order: "m" }));
+    expect(await lane.cancel("1")).toBe(false);
+    expect(await lane.cancel("2")).toBe(true);
+    expect(await lane.cancel("2")).toBe(false);
+    expect(idsOf(await lane.finish("1"))).toEqual(["3"]);
+  });
+
+  test("a tenant has at most half of the window while another waits, and the cap even alone", async () => {
+    const lane = laneOf({ window: 4, tenantInFlight: 3 });
+    for (const id of ["a1", "a2", "a3", "a4", "a5", "a6"]) await lane.submit(job("a", id));
+    expect(await lane.counts()).toEqual({ queued: 3, inFlight: 3 });
+    expect(idsOf(await lane.submit(job("b", "b1")))).toEqual(["b1"]);
+    await lane.submit(job("b", "b2"));
+    expect(idsOf(await lane.finish("a1"))).toEqual(["b2"]);
+  });
+
+  test("what is over the limits of a tenant is refused, says which, and leaves nothing behind", async () => {
+    const lane = laneOf({ window: 1, tenantJobs: 1, tenantBytes: 20 });
+    await lane.submit(job("a", "1"));
+    await lane.submit(job("a", "2"));
+    await expect(lane.submit(job("a", "3"))).rejects.toMatchObject({
+      code: "queue_full",
+      details: { limit: "tenantJobs" },
+    });
+    expect(await lane.submit(job("b", "4"))).toEqual([]);
+    await expect(lane.submit({ ...job("c", "5"), data: "x".repeat(21) })).rejects.toMatchObject({
+      details: { limit: "tenantBytes" },
+    });
+    expect(await lane.counts()).toEqual({ queued: 2, inFlight: 1 });
+  });
+
+  test("a release that nobody acknowledged is made again, one that was is not; old flights are looked after", async () => {
+    const lane = laneOf();
+    await lane.submit(job("a", "1"));
+    await lane.submit(job("a", "2"));
+    await lane.acknowledge(["2"]);
+    expect(await lane.sweep()).toEqual([]);
+    now = 1_000;
+    expect(idsOf(await lane.sweep())).toEqual(["1"]);
+    expect(await lane.sweep()).toEqual([]);
+    now = 5_000;
+    expect(await lane.lost()).toEqual(["1", "2"]);
+    expect(await lane.lost()).toEqual([]);
+  });
+
+  test("a job that costs more than many turns goes when its turns have come, and does not block the others", async () => {
+    const lane = laneOf({ window: 1 });
+    await lane.submit(job("a", "first"));
+    await lane.submit(job("a", "large", { cost: 95 }));
+    for (let at = 0; at < 15; at += 1) await lane.submit(job("b", `b${at}`, { cost: 10 }));
+    const order: string[] = [];
+    for (let last = "first"; ;) {
+      const [next] = idsOf(await lane.finish(last));
+      if (next === undefined) break;
+      order.push(next);
+      last = next;
+    }
+    expect(order).toHaveLength(16);
+    expect(order.indexOf("large")).toBeGreaterThanOrEqual(8);
+    expect(order.indexOf("large")).toBeLessThanOrEqual(11);
+  });
+
+  test("cost is served by weight to tenants that always have work", async () => {
+    const lane = laneOf({ window: 16, quantum: 20, tenantInFlight: 16 });
+    const weights = { a: 4, b: 2, c: 1 };
+    for (const [tenant, weight] of Object.entries(weights)) await lane.setWeight(tenant, weight);
+    const costs = new Map<string, number>();
+    const flying: string[] = [];
+    for (let at = 0; at < 800; at += 1) {
+      for (const tenant of Object.keys(weights)) {
+        const id = `${tenant}${at}`;
+        const cost = 1 + ((at * 7) % 13);
+        costs.set(id, cost);
+        flying.push(...idsOf(await lane.submit(job(tenant, id, { cost }))));
+      }
+    }
+    const served = { a: 0, b: 0, c: 0 };
+    for (let at = 0; at < 900; at += 1) {
+      const id = flying.shift()!;
+      served[id.charAt(0) as keyof typeof served] += costs.get(id)!;
+      flying.push(...idsOf(await lane.finish(id)));
+    }
+    const total = served.a + served.b + served.c;
+    expect(served.a / total / (4 / 7)).toBeGreaterThan(0.95);
+    expect(served.a / total / (4 / 7)).toBeLessThan(1.05);
+    expect(served.b / total / (2 / 7)).toBeGreaterThan(0.95);
+    expect(served.b / total / (2 / 7)).toBeLessThan(1.05);
+    expect(served.c / total / (1 / 7)).toBeGreaterThan(0.95);
+    expect(served.c / total / (1 / 7)).toBeLessThan(1.05);
+  });
+});
+
+type Action =
+  | { readonly kind: "submit"; readonly tenant: string; readonly order: string | undefined; readonly cost: number }
+  | { readonly kind: "crash" | "finish" | "cancel" | "repeat"; readonly at: number }
+  | { readonly kind: "sweep" };
+
+const actions: fc.Arbitrary<readonly Action[]> = fc.array(
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant("submit" as const),
+        tenant: fc.constantFrom("a", "b", "c"),
+        order: fc.option(fc.constantFrom("m", "n"), { nil: undefined }),
+        cost: fc.integer({ min: 1, max: 60 }),
+      }),
+    },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        kind: fc.constantFrom("finish" as const, "cancel" as const, "repeat" as const, "crash" as const),
+        at: fc.nat(50),
+      }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant("sweep" as const) }) },
+  ),
+  { maxLength: 80 },
+);
+
+/** What must hold, told in plain lists: nothing lost, nothing in flight twice, order kept per key, caps held. */
+class Model {
+  readonly tenantOf = new Map<string, string>();
+  readonly orderOf = new Map<string, string>();
+  readonly queued: string[] = [];
+  /** Released and handed to a process that lives, or that died before it added them. */
+  readonly added = new Set<string>();
+  readonly dropped = new Set<string>();
+  readonly done: string[] = [];
+
+  release(released: readonly Released[], settings: LaneSettings): void {
+    for (const { id } of released) {
+      expect(this.queued).toContain(id);
+      const order = this.orderOf.get(id);
+      if (order !== undefined) {
+        const ahead = this.queued.filter((other) => this.orderOf.get(other) === order);
+        expect(ahead[0]).toBe(id);
+        expect([...this.added, ...this.dropped].filter((other) => this.orderOf.get(other) === order)).toEqual([]);
+      }
+      this.queued.splice(this.queued.indexOf(id), 1);
+      this.added.add(id);
+    }
+    const flying = [...this.added, ...this.dropped];
+    expect(flying.length).toBeLessThanOrEqual(settings.window);
+    for (const tenant of ["a", "b", "c"]) {
+      expect(flying.filter((id) => this.tenantOf.get(id) === tenant).length).toBeLessThanOrEqual(
+        settings.tenantInFlight,
+      );
+    }
+  }
+}
+
+test("no interleaving of submit, dispatch, crash, sweep, finish and cancel loses a job, runs one twice or breaks an order", async () => {
+  const settings: LaneSettings = { ...SETTINGS, window: 3, tenantInFlight: 2 };
+  const seed = Number(process.env["PROPERTY_SEED"] ?? Math.floor(Math.random() * 0x7fffffff));
+  await fc.assert(
+    fc.asyncProperty(actions, async (steps) => {
+      const lane = new Lane({ redis, tag: `{lane-${(tags += 1)}}`, settings, clock });
+      const model = new Model();
+      let ids = 0;
+      const pick = (from: Iterable<string>, at: number): string | undefined => {
+        const all = [...from];
+        return all[at % Math.max(1, all.length)];
+      };
+      for (const step of steps) {
+        now += 100;
+        if (step.kind === "submit") {
+          const id = `j${(ids += 1)}`;
+          const order = step.order === undefined ? undefined : `${step.tenant}/${step.order}`;
+          model.tenantOf.set(id, step.tenant);
+          if (order !== undefined) model.orderOf.set(id, order);
+          model.queued.push(id);
+          const submitted = {
+            id,
+            tenant: step.tenant,
+            cost: step.cost,
+            data: id,
+            ...(order !== undefined && { order }),
+          };
+          model.release(await lane.submit(submitted), settings);
+        } else if (step.kind === "sweep") {
+          now += settings.resendMs;
+          // Adding again what is in its queue already is nothing; what was dropped is added now.
+          for (const { id } of await lane.sweep()) {
+            expect(model.added.has(id) || model.dropped.has(id)).toBe(true);
+            model.dropped.delete(id);
+            model.added.add(id);
+          }
+        } else if (step.kind === "crash") {
+          const id = pick(model.added, step.at);
+          if (id === undefined) continue;
+          model.added.delete(id);
+          model.dropped.add(id);
+        } else if (step.kind === "cancel") {
+          const id = pick([...model.queued, ...model.added], step.at);
+          if (id === undefined) continue;
+          expect(await lane.cancel(id)).toBe(model.queued.includes(id));
+          const index = model.queued.indexOf(id);
+          if (index >= 0) model.queued.splice(index, 1);
+          model.release(await lane.dispatch(), settings);
+        } else {
+          const id = step.kind === "repeat" ? model.done.at(-1) : pick(model.added, step.at);
+          if (id === undefined) continue;
+          model.added.delete(id);
+          if (step.kind === "finish") model.done.push(id);
+          model.release(await lane.finish(id), settings);
+        }
+        expect(await lane.counts()).toEqual({
+          queued: model.queued.length,
+          inFlight: model.added.size + model.dropped.size,
+        });
+      }
+      for (let rest = 0; model.queued.length + model.added.size + model.dropped.size > 0; rest += 1) {
+        expect(rest).toBeLessThan(500);
+        now += settings.resendMs;
+        for (const { id } of await lane.sweep()) {
+          model.dropped.delete(id);
+          model.added.add(id);
+        }
+        const [id] = model.added;
+        if (id === undefined) throw new Error("Jobs wait, and nothing is in flight.");
+        model.added.delete(id);
+        model.release(await lane.finish(id), settings);
+      }
+      expect(await lane.counts()).toEqual({ queued: 0, inFlight: 0 });
+      const left = await redis.keys(`{lane-${tags}}:*`);
+      expect(left.filter((key) => !key.endsWith(":weight"))).toEqual([]);
+    }),
+    {
+      seed,
+      numRuns: 150,
+      reporter: (details) => {
+        if (details.failed)
+          throw new Error(`PROPERTY_SEED=${seed}\n${fc.defaultReportMessage(details) ?? ""}`, {
+            cause: details.errorInstance,
+          });
+      },
+    },
+  );
+}, 60_000);

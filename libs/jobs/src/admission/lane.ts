@@ -1,0 +1,158 @@
+import type { Redis } from "ioredis";
+import { EspalierError, type Clock } from "#core";
+import { LANE_SCRIPTS, type LaneScript } from "./lane-scripts.js";
+
+/** How a lane is kept. */
+export interface LaneSettings {
+  /** Jobs in flight: in their queue or running. One to three times the workers' concurrency together. */
+  readonly window: number;
+  /** Of these, one tenant's at most, even when it is alone. */
+  readonly tenantInFlight: number;
+  /** Tokens that one turn of a tenant of weight 1 adds. */
+  readonly quantum: number;
+  /** Jobs of a tenant that wait at most, and their bytes. */
+  readonly tenantJobs: number;
+  readonly tenantBytes: number;
+  /** Jobs released by one call at most: the call stays short. */
+  readonly releases: number;
+  /** A release that nobody has acknowledged for so long is made again. */
+  readonly resendMs: number;
+  /** A job in flight for so long is looked after: its end may have been lost. */
+  readonly lostMs: number;
+  /** Jobs that one sweep looks at. */
+  readonly sweepJobs: number;
+}
+
+/** A job that waits for its turn. */
+export interface Envelope {
+  readonly id: string;
+  readonly tenant: string;
+  /** Estimated tokens of work; at least 1. */
+  readonly cost: number;
+  /** At most one job of a key is in flight, in the order of their submits. */
+  readonly order?: string;
+  /** What is needed to add it to its queue. */
+  readonly data: string;
+}
+
+/** A job whose turn it is: the caller adds it to its queue, then acknowledges. */
+export interface Released {
+  readonly id: string;
+  readonly data: string;
+}
+
+/**
+ * One lane of admission (see lane-scripts.ts). Each method is one script: one round trip. Any process may call any of them
+ * at any time. What is released is the caller's to add; `acknowledge` says that it did.
+ */
+export class Lane {
+  readonly #redis: Redis;
+  readonly #tag: string;
+  readonly #settings: LaneSettings;
+  readonly #clock: Clock;
+
+  constructor(options: {
+    readonly redis: Redis;
+    /** Common beginning of the lane's keys, with its hash tag. */
+    readonly tag: string;
+    readonly settings: LaneSettings;
+    readonly clock: Clock;
+  }) {
+    this.#redis = options.redis;
+    this.#tag = options.tag;
+    this.#settings = options.settings;
+    this.#clock = options.clock;
+  }
+
+  /**
+   * Puts a job in its tenant's list. A known id changes nothing. O(1) and what is released.
+   * @throws EspalierError `queue_full`, which limit in its details
+   */
+  async submit({ id, tenant, cost, order, data }: Envelope): Promise<readonly Released[]> {
+    const bytes = Buffer.byteLength(data);
+    const envelope = {
+      t: tenant,
+      c: Math.max(1, Math.round(cost)),
+      b: bytes,
+      ...(order !== undefined && { o: order }),
+      d: data,
+    };
+    const { tenantJobs, tenantBytes } = this.#settings;
+    const values = [...this.#dispatch(), id, JSON.stringify(envelope), tenantJobs, tenantBytes];
+    const [outcome, ...released] = (await this.#run("laneSubmit", values)) as [string, ...string[]];
+    if (outcome === "jobs" || outcome === "bytes") throw queueFull(outcome, this.#settings);
+    return pairs(released);
+  }
+
+  /** Releases what fits, without a new job. */
+  async dispatch(): Promise<readonly Released[]> {
+    return pairs((await this.#run("laneDispatch", this.#dispatch())) as string[]);
+  }
+
+  /** The jobs are in their queue. */
+  async acknowledge(ids: readonly string[]): Promise<void> {
+    if (ids.length > 0) await this.#redis.zrem(`${this.#tag}:released`, ...ids);
+  }
+
+  /** The job has ended or will never run. An unknown id changes nothing. */
+  async finish(id: string): Promise<readonly Released[]> {
+    return pairs((await this.#run("laneFinish", [...this.#dispatch(), id])) as string[]);
+  }
+
+  /** True if the job was queued and now is gone. */
+  async cancel(id: string): Promise<boolean> {
+    return (await this.#run("laneCancel", [id])) === 1;
+  }
+
+  /** Releases to be made again: whoever took them has not said that it added them. */
+  async sweep(): Promise<readonly Released[]> {
+    const { resendMs, sweepJobs } = this.#settings;
+    const now = this.#clock.now();
+    return pairs((await this.#run("laneSweep", [now, now - resendMs, sweepJobs])) as string[]);
+  }
+
+  /** Ids whose ends may have been lost: the caller looks whether they have ended. */
+  async lost(): Promise<readonly string[]> {
+    const { lostMs, sweepJobs } = this.#settings;
+    const now = this.#clock.now();
+    return (await this.#run("laneLost", [now, now - lostMs, sweepJobs])) as string[];
+  }
+
+  /** Turns of a tenant per turn of a tenant of weight 1. */
+  async setWeight(tenant: string, weight: number): Promise<void> {
+    await this.#redis.hset(`${this.#tag}:weight`, tenant, weight);
+  }
+
+  /** Jobs that wait for their turn, and that are in flight. */
+  async counts(): Promise<{ readonly queued: number; readonly inFlight: number }> {
+    const [envelopes, inFlight] = await Promise.all([
+      this.#redis.hlen(`${this.#tag}:envelopes`),
+      this.#redis.zcard(`${this.#tag}:flight`),
+    ]);
+    return { queued: Math.max(0, envelopes - inFlight), inFlight };
+  }
+
+  #dispatch(): readonly number[] {
+    const { window, tenantInFlight, quantum, releases } = this.#settings;
+    return [this.#clock.now(), window, tenantInFlight, quantum, releases];
+  }
+
+  #run(name: LaneScript, values: readonly (string | number)[]): Promise<unknown> {
+    const commands = this.#redis as unknown as Record<LaneScript, (...all: (string | number)[]) => Promise<unknown>>;
+    return commands[name](this.#tag, ...values);
+  }
+}
+
+function pairs(flat: readonly string[]): readonly Released[] {
+  return flat.flatMap((id, index) => (index % 2 === 0 ? [{ id, data: flat[index + 1] ?? "" }] : []));
+}
+
+function queueFull(limit: "jobs" | "bytes", { tenantJobs, tenantBytes }: LaneSettings): EspalierError {
+  const most = limit === "jobs" ? `${tenantJobs} waiting jobs` : `${tenantBytes} bytes of waiting jobs`;
+  return new EspalierError("queue_full", `The tenant has as much waiting as it may: ${most}.`, {
+    details: {
+      limit: limit === "jobs" ? "tenantJobs" : "tenantBytes",
+      most: limit === "jobs" ? tenantJobs : tenantBytes,
+    },
+  });
+}
