@@ -2,6 +2,9 @@
  * Unit (`x.spec.ts`), integration (`x.int.spec.ts`) and end-to-end tests (test/) in one run. ESM under Jest: SWC compiles,
  * `#lib` imports resolve to the sources through a condition of ours.
  */
+// What outlives a worker of Jest (a database server) ends with this process.
+process.env.ESPALIER_TEST_RUN = String(process.pid);
+
 export default {
   rootDir: ".",
   roots: ["<rootDir>/apps", "<rootDir>/libs", "<rootDir>/test", "<rootDir>/bench"],
