@@ -1,3 +1,4 @@
+export { type ApartStores, inMemoryApartStores } from "./in-memory/apart-stores.js";
 export { inMemoryStores } from "./in-memory/in-memory-stores.js";
 export { inspectDatabase, type DatabaseInspection } from "./sqlite/inspect-database.js";
 export { openStores, type OpenStoresOptions } from "./sqlite/open-stores.js";

@@ -1,25 +1,28 @@
-import { EspalierError, NODE_FIELD, RETENTION_SECONDS } from "#core";
+import { EspalierError, type MemoryScope, NODE_FIELD, RETENTION_SECONDS } from "#core";
 import type { ChangeSet, CommitResult, MemorySchema } from "#memory";
+import { addRows } from "./outbox-rows.js";
 import { schemaOf } from "./schema.js";
-import { liveStates, stateKey, type StoredMemory, type StoredState } from "./tables.js";
+import { liveStates, stateKey, type StoredMemory, type StoredState, type Tables } from "./tables.js";
 import { checkDimensions } from "./vector-store.js";
 
 /** All checks come before the first change. */
-export function commit(stored: StoredMemory, change: ChangeSet): CommitResult {
+export function commit(tables: Tables, scope: MemoryScope, change: ChangeSet): CommitResult {
+  const stored = tables.find(scope);
   const inboxKey = JSON.stringify([change.inbox.job, change.inbox.step]);
   const before = stored.inbox.get(inboxKey);
   if (before !== undefined) return { revision: before.revision, repeated: true, result: before.result };
   checkBase(stored, change);
   const revision = stored.memory.revision + 1;
   const points = change.vectors.map((point) => ({ ...point, born: revision }));
-  checkDimensions(stored, points);
+  checkDimensions(tables.pointsOf(scope), points);
 
   const schema = schemaOf(liveStates(stored, revision - 1), 0);
   stored.states = [
     ...endStates(stored, change.ends, revision),
     ...change.states.map((state) => ({ ...state, born: revision, died: Infinity })),
   ];
-  stored.points = [...stored.points, ...points];
+  tables.setPoints(scope, [...tables.pointsOf(scope), ...points]);
+  if (tables.outbox !== undefined) addRows(tables.outbox, scope, stored, { ...change, revision });
   stored.revisions += 1;
   const indexed = indexedFields(stored);
   for (const { id, field, weights } of change.terms) {

@@ -1,5 +1,5 @@
-import { EspalierError, type MemoryScope, type NodeState } from "#core";
-import type { ApiKey, CommitResult, Memory, VectorPoint } from "#memory";
+import { type Clock, EspalierError, type MemoryScope, type NodeState } from "#core";
+import type { ApiKey, CommitResult, Memory, OutboxRow, StoredPoint, VectorPoint } from "#memory";
 
 /** A state with the revision in which it ended. */
 export interface StoredState extends NodeState {
@@ -12,7 +12,8 @@ export interface StoredMemory {
   states: readonly StoredState[];
   revisions: number;
   readonly inbox: Map<string, CommitResult & { readonly time: number }>;
-  points: readonly VectorPoint[];
+  /** Fields whose points are kept up to date, where trees and vectors lie apart. */
+  tracked: readonly { readonly model: string; readonly field: string }[];
   /** Term weights by field, then by state. A field is indexed if it is here. */
   readonly terms: Map<string, Map<string, ReadonlyMap<string, number>>>;
 }
@@ -25,12 +26,46 @@ export interface StoredBlob {
   readonly expiresAt: number;
 }
 
+/** A vector; where it lies apart from the tree, with the end of its state as it was last told. */
+export type StoredVector = VectorPoint & Pick<StoredPoint, "died">;
+
+/** A row of the outbox; texts are read from the tree. */
+export interface StoredRow extends Omit<OutboxRow, "text"> {
+  /** When it is free to be claimed: the end of a lease or of a pause. */
+  readonly due: number;
+  readonly claim: string | undefined;
+  /** Why it was given up. */
+  readonly failure: { readonly code: string; readonly message: string } | undefined;
+}
+
+/** What there is only where trees and vectors lie apart. */
+export class OutboxTables {
+  /** Oldest first. */
+  rows: readonly StoredRow[] = [];
+  readonly tombstones = new Map<string, MemoryScope>();
+
+  constructor(readonly clock: Clock) {}
+}
+
 /** Everything that the in-memory stores of one process hold. */
 export class Tables {
   readonly memories = new Map<string, StoredMemory>();
+  /** By memory: where vectors lie apart, they outlive it. */
+  readonly points = new Map<string, readonly StoredVector[]>();
   blobs: readonly StoredBlob[] = [];
   keys: readonly (ApiKey & { readonly hash: string })[] = [];
   closed = false;
+
+  constructor(readonly outbox?: OutboxTables) {}
+
+  pointsOf(scope: MemoryScope): readonly StoredVector[] {
+    return this.points.get(keyOfScope(scope)) ?? [];
+  }
+
+  setPoints(scope: MemoryScope, points: readonly StoredVector[]): void {
+    if (points.length === 0) this.points.delete(keyOfScope(scope));
+    else this.points.set(keyOfScope(scope), points);
+  }
 
   /** @throws EspalierError `memory_not_found`, `store_unavailable` */
   find(scope: MemoryScope): StoredMemory {

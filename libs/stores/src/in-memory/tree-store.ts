@@ -1,4 +1,4 @@
-import { isDescendantPath, type MemoryScope, type NodeState } from "#core";
+import { isDescendantPath, type MemoryScope, NODE_FIELD, type NodeState } from "#core";
 import type {
   ChangeSet,
   ChildPage,
@@ -12,6 +12,7 @@ import type {
 } from "#memory";
 import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
 import { commit } from "./commit.js";
+import { entomb, trackField } from "./outbox-rows.js";
 import { schemaOf } from "./schema.js";
 import { evidence, run } from "./structure.js";
 import { keyOfScope, liveStates, type StoredState, type Tables } from "./tables.js";
@@ -34,7 +35,7 @@ export class InMemoryTreeStore implements TreeStore {
       states: [],
       revisions: 0,
       inbox: new Map(),
-      points: [],
+      tracked: this.tables.outbox === undefined ? [] : [{ model: memory.embeddingModel, field: NODE_FIELD }],
       terms: new Map(),
     });
     return created;
@@ -68,6 +69,9 @@ export class InMemoryTreeStore implements TreeStore {
       ...(nextEmbeddingModel !== null && { nextEmbeddingModel }),
       updatedAt: time,
     };
+    const { outbox } = this.tables;
+    const { embeddingModel: model } = stored.memory;
+    if (outbox !== undefined) trackField(outbox, scope, stored, { model, field: NODE_FIELD });
     return stored.memory;
   }
 
@@ -78,7 +82,7 @@ export class InMemoryTreeStore implements TreeStore {
     const documents = [...stored.terms.values()].flatMap((field) => [...field.values()]);
     const counts = {
       nodes: stored.states.length,
-      vectors: stored.points.length,
+      vectors: this.tables.outbox === undefined ? this.tables.pointsOf(scope).length : 0,
       terms: documents.reduce((sum, weights) => sum + weights.size, 0),
       revisions: stored.revisions,
       inbox: stored.inbox.size,
@@ -86,6 +90,8 @@ export class InMemoryTreeStore implements TreeStore {
     };
     this.tables.blobs = this.tables.blobs.filter((blob) => !isOfMemory(blob));
     this.tables.memories.delete(keyOfScope(scope));
+    if (this.tables.outbox === undefined) this.tables.setPoints(scope, []);
+    else entomb(this.tables.outbox, scope);
     return counts;
   }
 
@@ -95,7 +101,7 @@ export class InMemoryTreeStore implements TreeStore {
   }
 
   async commit(scope: MemoryScope, change: ChangeSet): Promise<CommitResult> {
-    return commit(this.tables.find(scope), structuredClone(change));
+    return commit(this.tables, scope, structuredClone(change));
   }
 
   async inbox(scope: MemoryScope, job: string, step: string): Promise<CommitResult | undefined> {

@@ -1,10 +1,10 @@
 import { EspalierError, fieldText, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
-import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
+import type { Fingerprint, PointRef, VectorPoint, VectorRead, VectorStore } from "#memory";
 import type { ScoredKey, StateRef } from "#scoring";
 import { byRank } from "../best-first.js";
 import { fingerprintOf } from "../point-fingerprint.js";
 import { isInFilter, keyOfState } from "./filter.js";
-import { keyOfScope, liveStates, stateKey, type StoredMemory, type Tables } from "./tables.js";
+import { keyOfScope, liveStates, stateKey, type Tables } from "./tables.js";
 
 /** Vectors as an array: every read looks at every point. */
 export class InMemoryVectorStore implements VectorStore {
@@ -16,7 +16,8 @@ export class InMemoryVectorStore implements VectorStore {
     vector: Float32Array,
     states: readonly StateRef[],
   ): Promise<Float64Array> {
-    const points = pointsOf(this.tables.find(scope), read, vector);
+    this.tables.find(scope);
+    const points = pointsOf(this.tables.pointsOf(scope), read, vector);
     return Float64Array.from(states, (state) => {
       const point = points.get(stateKey(state));
       return point === undefined ? Number.NaN : cosine(vector, point.embedding.vector);
@@ -31,7 +32,7 @@ export class InMemoryVectorStore implements VectorStore {
     { limit }: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
     const stored = this.tables.find(scope);
-    const points = pointsOf(stored, read, vector);
+    const points = pointsOf(this.tables.pointsOf(scope), read, vector);
     const rows = liveStates(stored, read.revision)
       .filter((state) => isInFilter(state, filter))
       .flatMap((state) => {
@@ -52,7 +53,7 @@ export class InMemoryVectorStore implements VectorStore {
     limit: number,
   ): Promise<readonly (StateRef & { readonly text: string })[]> {
     const stored = this.tables.find(scope);
-    const points = pointsOf(stored, read, undefined);
+    const points = pointsOf(this.tables.pointsOf(scope), read, undefined);
     const named = "states" in of ? new Set(of.states.map(stateKey)) : undefined;
     return liveStates(stored, read.revision)
       .filter((state) => ("filter" in of ? isInFilter(state, of.filter) : named?.has(stateKey(state))))
@@ -68,22 +69,25 @@ export class InMemoryVectorStore implements VectorStore {
     if (stored === undefined) return;
     const states = new Set(stored.states.map(stateKey));
     const known = points.filter((point) => states.has(stateKey(point)));
-    checkDimensions(stored, known);
+    const before = this.tables.pointsOf(scope);
+    checkDimensions(before, known);
     const replaced = new Set(known.map(pointKey));
-    stored.points = [...stored.points.filter((point) => !replaced.has(pointKey(point))), ...structuredClone(known)];
+    const kept = before.filter((point) => !replaced.has(pointKey(point)));
+    this.tables.setPoints(scope, [...kept, ...structuredClone(known)]);
   }
 
   async delete(scope: MemoryScope, { model }: { readonly model?: string }): Promise<number> {
-    const stored = this.tables.find(scope);
-    const before = stored.points.length;
-    stored.points = stored.points.filter((point) => model !== undefined && point.model !== model);
-    return before - stored.points.length;
+    this.tables.find(scope);
+    const before = this.tables.pointsOf(scope);
+    const kept = before.filter((point) => model !== undefined && point.model !== model);
+    this.tables.setPoints(scope, kept);
+    return before.length - kept.length;
   }
 
   async fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint> {
     const stored = this.tables.find(scope);
     const ends = new Map(stored.states.map((state) => [stateKey(state), state.died]));
-    const points = stored.points.filter((point) => point.model === model);
+    const points = this.tables.pointsOf(scope).filter((point) => point.model === model);
     return fingerprintOf(
       points.map(({ id, born, field }) => {
         const died = ends.get(stateKey({ id, born })) ?? Infinity;
@@ -94,8 +98,8 @@ export class InMemoryVectorStore implements VectorStore {
 }
 
 /** Vectors of one set have one length. @throws EspalierError `model_dimension` */
-export function checkDimensions(stored: StoredMemory, points: readonly VectorPoint[]): void {
-  const lengths = new Map(stored.points.map((point) => [setKey(point), point.embedding.vector.length]));
+export function checkDimensions(stored: readonly VectorPoint[], points: readonly VectorPoint[]): void {
+  const lengths = new Map(stored.map((point) => [setKey(point), point.embedding.vector.length]));
   for (const point of points) {
     const received = point.embedding.vector.length;
     const expected = lengths.get(setKey(point)) ?? received;
@@ -117,18 +121,19 @@ function checkLength(model: string, expected: number, received: number): void {
 
 /** The points that a read is about, by state. */
 function pointsOf(
-  stored: StoredMemory,
+  stored: readonly VectorPoint[],
   { model, field }: VectorRead,
   vector: Float32Array | undefined,
 ): ReadonlyMap<string, VectorPoint> {
-  const points = stored.points.filter((point) => point.model === model && point.field === field);
+  const points = stored.filter((point) => point.model === model && point.field === field);
   const length = points[0]?.embedding.vector.length;
   if (length !== undefined && vector !== undefined) checkLength(model, length, vector.length);
   return new Map(points.map((point) => [stateKey(point), point]));
 }
 
 const setKey = ({ model, field }: VectorPoint): string => JSON.stringify([model, field]);
-const pointKey = (point: VectorPoint): string => JSON.stringify([point.model, point.field, point.id, point.born]);
+/** Names a point within its memory. */
+export const pointKey = (point: PointRef): string => JSON.stringify([point.model, point.field, point.id, point.born]);
 
 function cosine(left: Float32Array, right: Float32Array): number {
   let [product, leftSquares, rightSquares] = [0, 0, 0];

@@ -1,0 +1,70 @@
+import type { MemoryScope, NodeFilter, NodeKey } from "#core";
+import type { OutboxTask, StoredPoint } from "#memory";
+import type { LexicalStatistics, StateRef } from "#scoring";
+
+/** What a point is made of beside its vector. */
+export interface PointSource extends NodeKey {
+  readonly field: string;
+  /** The text of the field; never empty. */
+  readonly text: string;
+  /** Revision that ended the state; absent: it is live. */
+  readonly died?: number;
+}
+
+/** A state whose point is not as the tree says. */
+export interface PendingPoint extends PointSource {
+  readonly task: OutboxTask;
+}
+
+/**
+ * What a vector store that lies apart needs of the trees: it asks here what its points are made of and which of them are
+ * behind, and tells which it has stored. Another tenant's memory does not exist (`memory_not_found`).
+ */
+export interface PointLedger {
+  /** The model that the memory's queries read, and its head. */
+  memory(scope: MemoryScope): Promise<{ readonly model: string; readonly revision: number }>;
+  /** What the points of named states are made of; unknown states and those without a text in the field are left out. One statement. */
+  sources(
+    scope: MemoryScope,
+    refs: readonly (StateRef & { readonly field: string })[],
+  ): Promise<readonly PointSource[]>;
+  /**
+   * States that are live at the revision and whose point of that model and field has an outbox row, in document order; of
+   * the filter if there is one. A field that is not tracked yet is tracked first. One statement when nothing is pending.
+   */
+  pending(
+    scope: MemoryScope,
+    read: { readonly model: string; readonly field: string; readonly revision: number },
+    options: { readonly filter?: NodeFilter; readonly task?: OutboxTask; readonly limit: number },
+  ): Promise<readonly PendingPoint[]>;
+  /** Points under that model and field whose `payload` row waits, whatever the revision: states that have ended. */
+  ended(
+    scope: MemoryScope,
+    read: { readonly model: string; readonly field: string },
+    limit: number,
+  ): Promise<readonly StoredPoint[]>;
+  /**
+   * Points were stored as given: their rows go, in one transaction, unless the state has ended meanwhile (then a `payload`
+   * row is left). False if the memory is gone: the caller removes what it stored.
+   */
+  settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<boolean>;
+  /** Forgets tracking and rows of a model (`undefined`: of all but the memory's own). */
+  untrack(scope: MemoryScope, model: string | undefined): Promise<void>;
+
+  /** Fields whose terms are counted, `""` first. */
+  indexedFields(scope: MemoryScope): Promise<readonly string[]>;
+  /**
+   * Begins to count a field's terms: `frequencies` over the `documents` live states at `revision`, and tracks it. Another
+   * head answers `revision_conflict`; a field that is counted already is left as it is.
+   */
+  indexField(
+    scope: MemoryScope,
+    field: string,
+    counted: {
+      readonly revision: number;
+      readonly documents: number;
+      readonly frequencies: ReadonlyMap<string, number>;
+    },
+  ): Promise<void>;
+  statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics>;
+}

@@ -1,0 +1,126 @@
+import { EspalierError, fieldText, type MemoryScope } from "#core";
+import type { StoredPoint } from "#memory";
+import { type LexicalStatistics, type StateRef, termWeights } from "#scoring";
+import type { PendingPoint, PointLedger, PointSource } from "../distributed/point-ledger.js";
+import { indexedFields } from "./commit.js";
+import { isInFilter, keyOfState } from "./filter.js";
+import { findState, isRowOf, newRow, rowKey, trackField } from "./outbox-rows.js";
+import { keyOfScope, liveStates, type OutboxTables, type StoredRow, type StoredState, type Tables } from "./tables.js";
+
+/** What a vector store apart needs of the trees, over the arrays of the in-memory stores. Terms are counted anew by every call. */
+export class InMemoryPointLedger implements PointLedger {
+  constructor(
+    private readonly tables: Tables,
+    private readonly outbox: OutboxTables,
+  ) {}
+
+  async memory(scope: MemoryScope): Promise<{ readonly model: string; readonly revision: number }> {
+    const { embeddingModel: model, revision } = this.tables.find(scope).memory;
+    return { model, revision };
+  }
+
+  async sources(
+    scope: MemoryScope,
+    refs: readonly (StateRef & { readonly field: string })[],
+  ): Promise<readonly PointSource[]> {
+    const stored = this.tables.find(scope);
+    return refs.flatMap((ref) => {
+      const state = findState(stored, ref);
+      return state === undefined ? [] : sourceOf(state, ref.field);
+    });
+  }
+
+  async pending(
+    scope: MemoryScope,
+    { model, field, revision }: Parameters<PointLedger["pending"]>[1],
+    { filter, task, limit }: Parameters<PointLedger["pending"]>[2],
+  ): Promise<readonly PendingPoint[]> {
+    const stored = this.tables.find(scope);
+    trackField(this.outbox, scope, stored, { model, field });
+    const tasks = new Map(this.outbox.rows.map((row) => [rowKey(row.scope, row), row.task]));
+    return liveStates(stored, revision)
+      .filter((state) => filter === undefined || isInFilter(state, filter))
+      .flatMap((state) => {
+        const found = tasks.get(rowKey(scope, { id: state.id, born: state.born, model, field }));
+        if (found === undefined || (task ?? found) !== found) return [];
+        return sourceOf(state, field).map((source) => ({ ...source, task: found }));
+      })
+      .slice(0, limit);
+  }
+
+  async ended(
+    scope: MemoryScope,
+    { model, field }: Parameters<PointLedger["ended"]>[1],
+    limit: number,
+  ): Promise<readonly StoredPoint[]> {
+    const stored = this.tables.find(scope);
+    const isOfMemory = isRowOf(scope);
+    return this.outbox.rows
+      .filter((row) => isOfMemory(row) && row.task === "payload" && row.model === model && row.field === field)
+      .slice(0, limit)
+      .map(({ id, born }) => ({ id, born, field, ...endOf(findState(stored, { id, born })) }));
+  }
+
+  async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<boolean> {
+    this.tables.checkOpen();
+    const stored = this.tables.memories.get(keyOfScope(scope));
+    if (stored === undefined) return false;
+    const settled = new Set(points.map((point) => rowKey(scope, { ...point, model })));
+    const left = points.flatMap((point): readonly StoredRow[] => {
+      const state = findState(stored, point);
+      if (state === undefined || endOf(state).died === point.died) return [];
+      return [newRow(scope, state, { model, field: point.field, task: "payload" })];
+    });
+    this.outbox.rows = [...this.outbox.rows.filter((row) => !settled.has(rowKey(row.scope, row))), ...left];
+    return true;
+  }
+
+  async untrack(scope: MemoryScope, model: string | undefined): Promise<void> {
+    const stored = this.tables.find(scope);
+    const own = stored.memory.embeddingModel;
+    const goes = (of: string): boolean => (model === undefined ? of !== own : of === model);
+    const isOfMemory = isRowOf(scope);
+    stored.tracked = stored.tracked.filter((tracked) => !goes(tracked.model));
+    this.outbox.rows = this.outbox.rows.filter((row) => !isOfMemory(row) || !goes(row.model));
+  }
+
+  async indexedFields(scope: MemoryScope): Promise<readonly string[]> {
+    return indexedFields(this.tables.find(scope));
+  }
+
+  async indexField(
+    scope: MemoryScope,
+    field: string,
+    { revision }: Parameters<PointLedger["indexField"]>[2],
+  ): Promise<void> {
+    const stored = this.tables.find(scope);
+    if (indexedFields(stored).includes(field)) return;
+    const { revision: head, embeddingModel: model } = stored.memory;
+    if (revision !== head) {
+      throw new EspalierError("revision_conflict", `The memory is at revision ${head}.`, {
+        details: { baseRevision: revision, revision: head },
+      });
+    }
+    stored.terms.set(field, new Map());
+    trackField(this.outbox, scope, stored, { model, field });
+  }
+
+  async statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics> {
+    const stored = this.tables.find(scope);
+    const counted = indexedFields(stored).includes(field) ? liveStates(stored, stored.memory.revision) : [];
+    const texts = counted.map((state) => fieldText(state, field) ?? "").filter((text) => text !== "");
+    const documents = texts.map(termWeights);
+    const frequencies = terms.map((term) => [term, documents.filter((weights) => weights.has(term)).length] as const);
+    return { documents: documents.length, frequencies: new Map(frequencies.filter(([, count]) => count > 0)) };
+  }
+}
+
+/** A point of a memory that is a state's, if it has a text there. */
+function sourceOf(state: StoredState, field: string): readonly PointSource[] {
+  const text = fieldText(state, field) ?? "";
+  return text === "" ? [] : [{ ...keyOfState(state), field, text, ...endOf(state) }];
+}
+
+function endOf(state: StoredState | undefined): Pick<StoredPoint, "died"> {
+  return state === undefined || state.died === Infinity ? {} : { died: state.died };
+}
