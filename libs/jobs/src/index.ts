@@ -1,4 +1,9 @@
+export { createBackground, type Background } from "./background/create-background.js";
+export type { RowBatches, ScoreLoad } from "./background/row-batches.js";
+export type { Sweeps, SweepState } from "./background/sweeps.js";
 export { checkHandlers, type NamedHandler } from "./check-handlers.js";
+export { held } from "./held/held.js";
+export type { HeldJob, HeldJobs, ReleaseOutcome } from "./held/held-jobs.js";
 export { createJobClient, type JobClientOptions, type QueueAges } from "./job-client.js";
 export { JOB_KINDS, JOB_NAMES, type JobName } from "./job-names.js";
 export { startJobWorkers, type JobWorkers, type JobWorkersOptions, type StopLimits } from "./job-workers.js";

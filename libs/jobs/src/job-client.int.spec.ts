@@ -1,5 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import type { Redis } from "ioredis";
+import { setImmediate } from "node:timers/promises";
 import { isId, LIMITS } from "#core";
+import { queueJobId } from "./keys.js";
 import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 
 let bench: JobBench;
@@ -129,15 +132,70 @@ test("of many submits with one key at the same time one becomes the job", async 
   expect(runs).toBe(1);
 });
 
-test("a repeat heals a submit that died between the status and the queue", async () => {
+/** Takes a waiting job out of its queue as if it had never got there. */
+async function loseFromQueue(id: string): Promise<Redis> {
+  const bare = bench.bare();
+  const queue = `{${bench.settings.prefix}-insert}:insert`;
+  await until(async () => (await bare.del(`${queue}:${queueJobId("ten_a", id)}`)) === 1);
+  await bare.del(`${queue}:wait`);
+  return bare;
+}
+
+test("a repeat heals a submit that died between the status and admission", async () => {
   const client = bench.client();
   const keyed = request("insert", { tree: 1 }, { idempotency: { key: "k", fingerprint: "f" } });
   const first = await client.submit(keyed);
-  const bare = bench.bare();
-  const queue = `{${bench.settings.prefix}-insert}:insert`;
-  await bare.del(`${queue}:wait`, `${queue}:ten_a.${first.id}`);
+  const bare = await loseFromQueue(first.id);
+  await bare.del(...(await bare.keys(`{${bench.settings.prefix}-lane-batch}:*`)));
   await bench.workers({ insert: async (payload) => payload });
   expect(await client.submitAndWait(keyed, 5_000)).toMatchObject({ id: first.id, result: { tree: 1 } });
+});
+
+test("a job that never got from its lane into its queue gets there by a sweep", async () => {
+  const client = bench.client();
+  const job = await client.submit(request("insert", { tree: 1 }));
+  await loseFromQueue(job.id);
+  await bench.workers({ insert: async (payload) => payload });
+  expect(await untilState(client, job.id, "completed")).toMatchObject({ result: { tree: 1 } });
+});
+
+test("inserts of one memory run one after the other in the order of their submits, those of others beside them", async () => {
+  const client = bench.client();
+  const [order, running]: [string[], Set<string>] = [[], new Set()];
+  const ids = [];
+  for (let at = 0; at < 12; at += 1) {
+    const memory = `mem_${at % 2}`;
+    ids.push((await client.submit(request("insert", { at }, { memory }))).id);
+  }
+  await bench.workers({
+    insert: async (payload, { memory }) => {
+      expect(running.has(memory)).toBe(false);
+      running.add(memory);
+      await setImmediate();
+      order.push(`${memory}/${(payload as { at: number }).at}`);
+      running.delete(memory);
+    },
+  });
+  for (const id of ids) await untilState(client, id, "completed");
+  for (const memory of ["mem_0", "mem_1"]) {
+    const own = order.filter((entry) => entry.startsWith(memory)).map((entry) => Number(entry.split("/")[1]));
+    expect(own).toEqual([...own].sort((one, other) => one - other));
+    expect(own).toHaveLength(6);
+  }
+});
+
+test("a tenant that has too much waiting is refused, and nothing of that is left, not even the key", async () => {
+  const lanes = { ...bench.settings.lanes, batch: { ...bench.settings.lanes.batch, window: 1, tenantJobs: 1 } };
+  const client = bench.client({ lanes });
+  await client.submit(request("insert"));
+  await client.submit(request("insert"));
+  const keyed = request("insert", {}, { idempotency: { key: "k", fingerprint: "f" } });
+  await expect(client.submit(keyed)).rejects.toMatchObject({ code: "queue_full" });
+  expect(await client.list("ten_a", { limit: 10 })).toHaveLength(2);
+  expect(await client.backlog()).toEqual({ interactive: 0, batch: 1 });
+  await bench.workers({ insert: async () => 1 }, { settings: { ...bench.settings, lanes } });
+  await until(async () => (await client.backlog()).batch === 0);
+  expect(await client.submitAndWait(keyed, 5_000)).toMatchObject({ state: "completed" });
 });
 
 test("an ended job with a key lives as long as the key, one without as long as any", async () => {

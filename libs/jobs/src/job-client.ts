@@ -1,14 +1,17 @@
-import { Queue } from "bullmq";
+import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { EspalierError, LIMITS, RETENTION_SECONDS, type Clock, type IdSource } from "#core";
+import { Admission, type LaneName } from "./admission/admission.js";
+import { estimateCost } from "./admission/estimate-cost.js";
 import type { JobData } from "./job-data.js";
 import { followEvents } from "./job-events.js";
-import { JOB_KINDS, jobNameOf } from "./job-names.js";
+import { JOB_KINDS } from "./job-names.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "./keys.js";
 import { fullRecordOf, hashOf, isEnded, LISTED_FIELDS, newHash, recordOf, type JobEnding } from "./record.js";
 import { bounded, connectRedis } from "./redis.js";
 import { runScript } from "./scripts.js";
-import { JOB_SETTINGS, QUEUE_RETENTION, type JobSettings } from "./settings.js";
+import { Sweeper } from "./admission/sweeper.js";
+import { JOB_SETTINGS, type JobSettings } from "./settings.js";
 import type { JobClient, JobEvent, JobKind, JobRecord, PayloadStore, SubmitRequest } from "./types.js";
 import { Waiters } from "./waiters.js";
 
@@ -40,8 +43,10 @@ export function createJobClient(options: JobClientOptions): JobClient & QueueAge
   return new RedisJobClient(options);
 }
 
-/** How old the backlog is. */
+/** How old the backlog is, and how much waits ahead of the queues. */
 export interface QueueAges {
+  /** Jobs that wait for their turn, by lane. */
+  backlog(): Promise<Readonly<Record<LaneName, number>>>;
   /** Milliseconds since the oldest waiting job of each queue was submitted; 0 if none waits. */
   oldestMs(): Promise<Readonly<Record<JobKind, number>>>;
 }
@@ -53,7 +58,8 @@ class RedisJobClient implements JobClient, QueueAges {
   readonly #redis: Redis;
   readonly #channel: string;
   readonly #waiters: Waiters;
-  readonly #queues: ReadonlyMap<JobKind, Queue<JobData>>;
+  readonly #admission: Admission;
+  readonly #sweeper: Sweeper;
 
   constructor(options: JobClientOptions) {
     this.#options = options;
@@ -62,7 +68,9 @@ class RedisJobClient implements JobClient, QueueAges {
     this.#redis = connectRedis(options.redis, "producer");
     this.#channel = this.#keys.wake(crypto.randomUUID());
     this.#waiters = new Waiters(connectRedis(options.redis, "subscriber"), this.#channel, this.#settings.pollMs);
-    this.#queues = new Map(JOB_KINDS.map((kind) => [kind, this.#openQueue(kind)]));
+    const { clock } = options;
+    this.#admission = new Admission({ redis: this.#redis, keys: this.#keys, settings: this.#settings, clock });
+    this.#sweeper = new Sweeper(() => this.#call(() => this.#admission.sweep()), this.#settings.sweepMs);
   }
 
   async submit(request: SubmitRequest): Promise<JobRecord> {
@@ -121,12 +129,15 @@ class RedisJobClient implements JobClient, QueueAges {
     );
     if (outcome === "gone") throw jobNotFound(id);
     if (outcome === "ended") throw new EspalierError("job_finished", `The job ${id} has ended already.`);
+    if (outcome === "held") throw heldAlready(id);
     const record = await this.get(tenant, id);
     if (outcome === "repeat") return record;
     // The worker that may have it hears of it at once; a queued job also leaves its queue, unless one just took it.
     await this.#call(async () => {
       await this.#redis.publish(this.#keys.control, token);
-      if (outcome === "queued") await this.#queue(record.kind).remove(token);
+      if (outcome !== "queued" || (await this.#admission.cancel(record.kind, token))) return;
+      await this.#admission.queue(record.kind).remove(token);
+      await this.#admission.finish(record.kind, token);
     });
     // Nobody will run it: a worker that took it meanwhile finds it cancelled before it reads its payload.
     if (outcome === "queued") await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));
@@ -168,13 +179,18 @@ class RedisJobClient implements JobClient, QueueAges {
     });
   }
 
+  backlog(): Promise<Readonly<Record<LaneName, number>>> {
+    return this.#call(() => this.#admission.backlog());
+  }
+
   async ping(): Promise<void> {
     await this.#call(() => this.#redis.ping());
   }
 
   async close(): Promise<void> {
+    this.#sweeper.stop();
     this.#waiters.close();
-    await Promise.all([...this.#queues.values()].map((queue) => queue.close().catch(ignore)));
+    await this.#admission.close();
     this.#redis.disconnect();
   }
 
@@ -185,39 +201,54 @@ class RedisJobClient implements JobClient, QueueAges {
       ...{ id, tenant, memory, kind, state: "queued" },
       ...{ progress: { done: 0, total: 0 }, createdAt: this.#options.clock.now(), attempts: 0 },
     };
-    const large = await this.#keepLarge(request, id);
-    const add = (of: JobRecord): Promise<unknown> => this.#add(of, request.payload, large);
+    const text = JSON.stringify(request.payload);
+    const large = await this.#keepLarge(request, id, text);
+    const admit = (of: JobRecord): Promise<void> =>
+      this.#admission.submit(kind, dataOf(of, large ? undefined : request.payload), estimateCost(kind, text.length));
     return this.#call(async () => {
       if (idempotency === undefined) {
         // Both leave in one write; the connection keeps their order.
-        const added = add(record);
-        added.catch(() => this.#forget(record).catch(ignore));
-        await Promise.all([this.#submitScript(record, request, watched), added]);
+        const admitted = this.#admitOrForget(record, request, admit);
+        await Promise.all([this.#submitScript(record, request, watched), admitted]);
         return { record, fresh: true };
       }
       const [outcome, known] = await this.#submitScript(record, request, watched);
       if (outcome === "new") {
-        await add(record);
+        await this.#admitOrForget(record, request, admit);
         return { record, fresh: true };
       }
       if (large) await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));
       if (outcome === "conflict") {
         throw new EspalierError("idempotency_conflict", "The Idempotency-Key was used with another request.");
       }
-      return { record: await this.#repeat(tenant, known, add), fresh: false };
+      return { record: await this.#repeat(tenant, known, admit), fresh: false };
     });
   }
 
-  /** Takes back the status of a job that its queue refused: the caller is told that there is none. */
-  async #forget({ tenant, id }: JobRecord): Promise<void> {
-    const keys = [this.#keys.job(tenant, id), this.#keys.events(tenant, id), this.#keys.list(tenant)];
-    await runScript(this.#redis, "jobForget", keys, [id]);
+  /** Takes back the status of a job that was refused a place: the caller is told that there is none. */
+  async #admitOrForget(
+    record: JobRecord,
+    { idempotency }: SubmitRequest,
+    admit: (of: JobRecord) => Promise<void>,
+  ): Promise<void> {
+    const { tenant, id } = record;
+    try {
+      await admit(record);
+    } catch (error) {
+      const keys = [
+        ...[this.#keys.job(tenant, id), this.#keys.events(tenant, id), this.#keys.list(tenant)],
+        this.#keys.idempotency(tenant, idempotency?.key ?? ""),
+      ];
+      await runScript(this.#redis, "jobForget", keys, [id]).catch(ignore);
+      await this.#options.payloadStore.delete(tenant, blobKey(id, "payload")).catch(ignore);
+      throw error;
+    }
   }
 
-  /** A process that died between status and queue left a job that nobody runs: adding it again is harmless. */
-  async #repeat(tenant: string, id: string, add: (of: JobRecord) => Promise<unknown>): Promise<JobRecord> {
+  /** A process that died between status and admission left a job that nobody runs: admitting it again is harmless. */
+  async #repeat(tenant: string, id: string, admit: (of: JobRecord) => Promise<void>): Promise<JobRecord> {
     const record = await this.get(tenant, id);
-    if (record.state === "queued") await add(record);
+    if (record.state === "queued") await admit(record);
     return record;
   }
 
@@ -239,15 +270,8 @@ class RedisJobClient implements JobClient, QueueAges {
     return reply as [string, string];
   }
 
-  #add(record: JobRecord, payload: unknown, large: boolean): Promise<unknown> {
-    const { tenant, memory, id, createdAt, kind } = record;
-    const data: JobData = { tenant, memory, id, createdAt, ...(!large && { payload }) };
-    return this.#queue(kind).add(jobNameOf(kind, payload), data, { jobId: queueJobId(tenant, id) });
-  }
-
   /** Puts a large payload beside the queue, before anything refers to it. */
-  async #keepLarge(request: SubmitRequest, id: string): Promise<boolean> {
-    const text = JSON.stringify(request.payload);
+  async #keepLarge(request: SubmitRequest, id: string, text: string): Promise<boolean> {
     if (text.length <= LIMITS.payloadBytes && Buffer.byteLength(text) <= LIMITS.payloadBytes) return false;
     // Not worth a write while there is no queue to run it.
     await this.ping();
@@ -338,32 +362,24 @@ class RedisJobClient implements JobClient, QueueAges {
 
   async #perQueue<T>(read: (kind: JobKind, queue: Queue<JobData>) => Promise<T>): Promise<Record<JobKind, T>> {
     const entries = await this.#call(() =>
-      Promise.all([...this.#queues].map(async ([kind, queue]) => [kind, await read(kind, queue)] as const)),
+      Promise.all(JOB_KINDS.map(async (kind) => [kind, await read(kind, this.#admission.queue(kind))] as const)),
     );
     return Object.fromEntries(entries) as Record<JobKind, T>;
-  }
-
-  #openQueue(kind: JobKind): Queue<JobData> {
-    const queue = new Queue<JobData>(kind, {
-      connection: this.#redis,
-      prefix: this.#keys.queuePrefix(kind),
-      skipVersionCheck: true,
-      streams: { events: { maxLen: QUEUE_RETENTION.events } },
-      defaultJobOptions: { attempts: this.#settings.queues[kind].attempts, backoff: { type: "custom" } },
-    });
-    queue.on("error", ignore);
-    return queue;
-  }
-
-  #queue(kind: JobKind): Queue<JobData> {
-    const queue = this.#queues.get(kind);
-    if (queue === undefined) throw new EspalierError("unknown_job_kind", `There is no queue of ${kind} jobs.`);
-    return queue;
   }
 
   #call<T>(calls: () => Promise<T>): Promise<T> {
     return bounded(this.#redis, this.#settings, calls);
   }
+}
+
+/** What a queue carries of a job; a payload that is kept by reference stays where it is. */
+function dataOf({ tenant, memory, id, createdAt }: JobRecord, payload: unknown): JobData {
+  return { tenant, memory, id, createdAt, ...(payload !== undefined && { payload }) };
+}
+
+function heldAlready(id: string): EspalierError {
+  const message = `What the job ${id} does is stored and cannot be cancelled; it ends when the rest of it is computed.`;
+  return new EspalierError("job_finished", message);
 }
 
 function jobNotFound(id: string): EspalierError {

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { LIMITS, type Clock } from "#core";
 import type { JobData } from "./job-data.js";
+import { heldKey } from "./held/held-jobs.js";
 import { blobKey, queueJobId, type JobKeys } from "./keys.js";
 import { newHash, type JobEnding } from "./record.js";
 import { runScript } from "./scripts.js";
@@ -22,7 +23,10 @@ export type Ending =
   | { readonly state: Exclude<JobState, "completed" | "queued" | "active">; readonly error: JobError };
 
 /** Whether a run may go on. */
-export type StartAnswer = "run" | "cancel" | "ended" | "fenced";
+export type StartAnswer = "run" | "cancel" | "ended" | "held" | "fenced";
+
+/** The status of an attempt, or the absence of one. */
+export type RunStatus = Pick<AttemptStatus, "start" | "progress" | "retry" | "finish" | "hold">;
 
 /**
  * The status of one attempt of a job, as its worker writes it. Every write is refused once a later attempt has begun or
@@ -73,7 +77,7 @@ export class AttemptStatus {
   /** Ends the job. False if it was refused; then nothing is left behind. */
   async finish(ending: Ending, progress = this.#progress): Promise<boolean> {
     const { settings, clock, payloadStore } = this.#deps;
-    const { tenant, id } = this.#data;
+    const { tenant } = this.#data;
     const finishedAt = clock.now();
     const keepMs =
       ending.state === "completed" || ending.state === "cancelled" ? settings.keepMs : settings.keepFailedMs;
@@ -83,11 +87,7 @@ export class AttemptStatus {
     };
     const result = ending.state === "completed" ? JSON.stringify(ending.result ?? null) : undefined;
     const large = result !== undefined && isLarge(result, LIMITS.resultBytes);
-    if (large) {
-      const expiresAt = finishedAt + Math.max(settings.keepFailedMs, settings.idempotencyMs);
-      const options = { memory: this.#data.memory, expiresAt };
-      await payloadStore.put(tenant, this.#resultKey, Buffer.from(result), options);
-    }
+    if (large) await this.#keepLarge(result, finishedAt + Math.max(settings.keepFailedMs, settings.idempotencyMs));
     const fields = [
       ...["startedAt", this.#startedAt, "finishedAt", finishedAt, "done", progress.done, "total", progress.total],
       ...(large ? ["resultAttempt", this.#attempt] : result === undefined ? [] : ["result", result]),
@@ -104,8 +104,48 @@ export class AttemptStatus {
     ]);
     const accepted = answer === "ok";
     if (large && !accepted) await payloadStore.delete(tenant, this.#resultKey);
-    if (accepted && this.#data.payload === undefined) await payloadStore.delete(tenant, blobKey(id, "payload"));
+    if (accepted) await this.#forgetPayload();
     return accepted;
+  }
+
+  /**
+   * Ends the run and leaves the job active until it is released. False if it was refused; then nothing is left behind but
+   * an entry in the list of held jobs, which those who look through it remove.
+   */
+  async hold(result: unknown, progress: { readonly done: number; readonly total: number }): Promise<boolean> {
+    const { redis, settings, clock, payloadStore } = this.#deps;
+    const { tenant } = this.#data;
+    const text = JSON.stringify(result ?? null);
+    const large = isLarge(text, LIMITS.resultBytes);
+    // It must outlive the job's own end, which may be as far away as a job may be held.
+    if (large) await this.#keepLarge(text, clock.now() + settings.keepQueuedMs + settings.keepFailedMs);
+    // Listed before it is held: a process that dies between the two leaves an entry too many, never a job that nobody ends.
+    await redis.zadd(heldKey(settings), "NX", 0, this.#token);
+    const fields = large ? ["resultAttempt", this.#attempt] : ["result", text];
+    const values = [
+      this.#token,
+      settings.eventsPerJob,
+      settings.keepQueuedMs,
+      progress.done,
+      progress.total,
+      ...fields,
+    ];
+    const answer = await this.#run("jobHold", values);
+    const accepted = answer === "ok" || answer === "held";
+    if (large && !accepted) await payloadStore.delete(tenant, this.#resultKey);
+    if (accepted) await this.#forgetPayload();
+    return accepted;
+  }
+
+  async #keepLarge(result: string, expiresAt: number): Promise<void> {
+    const { tenant, memory } = this.#data;
+    await this.#deps.payloadStore.put(tenant, this.#resultKey, Buffer.from(result), { memory, expiresAt });
+  }
+
+  /** The payload of a job that will not run again. */
+  async #forgetPayload(): Promise<void> {
+    const { tenant, id, payload } = this.#data;
+    if (payload === undefined) await this.#deps.payloadStore.delete(tenant, blobKey(id, "payload"));
   }
 
   /** The end as the waiters hear it; nothing if it is too large to travel. Large results are read by reference. */
@@ -125,7 +165,7 @@ export class AttemptStatus {
   }
 
   #run(
-    script: "jobStart" | "jobProgress" | "jobRetry" | "jobFinish",
+    script: "jobStart" | "jobProgress" | "jobRetry" | "jobFinish" | "jobHold",
     values: readonly (string | number)[],
   ): Promise<unknown> {
     const { tenant, id } = this.#data;

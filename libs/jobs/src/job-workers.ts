@@ -1,10 +1,14 @@
 import { UnrecoverableError, Worker, type Job } from "bullmq";
 import type { Redis } from "ioredis";
 import { EspalierError, type Clock } from "#core";
+import { Admission } from "./admission/admission.js";
+import { Sweeper } from "./admission/sweeper.js";
 import { checkHandlers, type NamedHandler } from "./check-handlers.js";
 import type { JobData } from "./job-data.js";
+import { isInternal } from "./job-names.js";
 import { AttemptStatus } from "./job-status.js";
-import { jobKeys } from "./keys.js";
+import { jobKeys, queueJobId } from "./keys.js";
+import { NO_STATUS } from "./no-status.js";
 import { connectRedis } from "./redis.js";
 import { buryJob, runJob, stopRun, type RunDeps, type RunReport } from "./run-job.js";
 import { JOB_SETTINGS, QUEUE_RETENTION, retryDelayMs, type JobSettings } from "./settings.js";
@@ -66,9 +70,19 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const running = new Map<string, AbortController>();
   const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
   const report = options.onRun ?? ignore;
-  const workers = options.roles.map((kind) =>
-    openWorker({ ...shared, kind, report }, options.concurrency?.[kind] ?? settings.queues[kind].concurrency),
-  );
+  const concurrencyOf = (kind: JobKind): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
+  const admission = new Admission({ redis, keys, settings, clock: options.clock });
+  const workers = options.roles.map((kind) => {
+    // An end that does not get through is noticed by a sweep.
+    const leave = (token: string): void => void admission.finish(kind, token).catch(ignore);
+    return openWorker({ ...shared, kind, report, leave }, concurrencyOf(kind));
+  });
+  const name = crypto.randomUUID();
+  const tend = async (): Promise<void> => {
+    await Promise.all(options.roles.map((kind) => admission.register(name, kind, concurrencyOf(kind))));
+    await admission.sweep();
+  };
+  const sweeper = new Sweeper(tend, settings.sweepMs);
   for (const worker of workers) {
     worker.on("error", options.onError ?? ignore);
     worker.onTurn = options.onTurn ?? ignore;
@@ -83,7 +97,10 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
       await Promise.all(workers.map((worker) => worker.waitUntilReady()));
     },
     active: () => running.size,
-    close: (limits) => closeWorkers({ workers, running, connections: [redis, control] }, limits),
+    close: async (limits) => {
+      sweeper.stop();
+      await closeWorkers({ workers, running, connections: [redis, control] }, limits);
+    },
   };
 }
 
@@ -106,10 +123,11 @@ function openWorker(deps: RunDeps, concurrency: number): StatusWorker {
     },
   });
   worker.buryStalled = async (job, reason) => {
-    const status = new AttemptStatus(deps, deps.kind, job.data, job.attemptsStarted);
+    const status = isInternal(job.name) ? NO_STATUS : new AttemptStatus(deps, deps.kind, job.data, job.attemptsStarted);
     const message = `The job was taken over ${queue.maxStalledCount} times from workers that died or hung, and is given up.`;
     const error = new EspalierError("internal", message, { details: { reason } });
     await buryJob(deps, status, job, error);
+    deps.leave(queueJobId(job.data.tenant, job.data.id));
     const { tenant, id, createdAt } = job.data;
     const waitMs = Math.max(0, deps.clock.now() - createdAt);
     deps.report({

@@ -14,6 +14,8 @@ export interface JobKeys {
   idempotency(tenant: string, key: string): string;
   /** BullMQ's `prefix` of a queue. */
   queuePrefix(kind: JobKind): string;
+  /** Beginning of all keys of a lane of admission. */
+  lane(name: string): string;
   /** Sorted set of dead jobs of a queue by the time they died. */
   dead(kind: JobKind): string;
   /** Channel on which a process is woken about the jobs that it watches. */
@@ -32,6 +34,7 @@ export function jobKeys(prefix: string): JobKeys {
     idempotency: (tenant, key) =>
       `${prefix}:{${tenant}}:idempotency:${createHash("sha256").update(key).digest("base64url")}`,
     queuePrefix: (kind) => `{${prefix}-${kind}}`,
+    lane: (name) => `{${prefix}-lane-${name}}`,
     dead: (kind) => `{${prefix}-${kind}}:dead`,
     wake: (process) => `${prefix}:wake:${process}`,
     control: `${prefix}:control`,

@@ -88,6 +88,13 @@ export type InsertPayload = z.output<typeof insertPayload>;
 export const scorePayload = z.strictObject({ task: z.literal("embed-fields"), revision: z.number().int().min(0) });
 export type ScorePayload = z.output<typeof scorePayload>;
 
-/** After a PATCH: recompute texts under new templates, and/or move to the memory's next embedding model. */
-export const maintainPayload = z.strictObject({ task: z.enum(["retext", "reembed"]) });
+/** Rows of the outbox that one relay claimed, of many memories and tenants. */
+export const embedRowsPayload = z.strictObject({ task: z.literal("embed-rows"), claim: z.string().min(1) });
+export type EmbedRowsPayload = z.output<typeof embedRowsPayload>;
+
+/**
+ * After a PATCH: recompute texts under new templates, and/or move to the memory's next embedding model. When stores that lie
+ * apart were found to differ: compare and repair.
+ */
+export const maintainPayload = z.strictObject({ task: z.enum(["retext", "reembed", "reconcile"]) });
 export type MaintainPayload = z.output<typeof maintainPayload>;

@@ -69,6 +69,8 @@ export function recordOf(hash: JobHash): JobRecord {
  */
 export async function fullRecordOf(hash: JobHash, payloads: PayloadStore): Promise<JobRecord> {
   const record = recordOf(hash);
+  // A held job has its result already; it is nobody's before it is released.
+  if (record.state !== "completed") return record;
   if (hash["result"] !== undefined) return { ...record, result: JSON.parse(hash["result"]) as unknown };
   if (hash["resultAttempt"] === undefined) return record;
   const bytes = await payloads.get(record.tenant, blobKey(record.id, `result-${Number(hash["resultAttempt"])}`));

@@ -71,11 +71,11 @@ test("a full Redis answers that the queue is away, and takes jobs again when the
   expect(await client.submit(request("insert"))).toMatchObject({ state: "queued" });
 });
 
-test("a job that its queue refuses leaves no status behind", async () => {
+test("a job that its lane refuses leaves no status behind", async () => {
   const client = bench.client();
   const bare = bench.bare();
-  const waiting = `{${bench.settings.prefix}-insert}:insert:wait`;
-  await bare.set(waiting, "not a list");
+  const waiting = `{${bench.settings.prefix}-lane-batch}:envelopes`;
+  await bare.set(waiting, "not a hash");
   await expect(client.submit(request("insert"))).rejects.toMatchObject(down);
   await until(async () => (await client.list("ten_a", { limit: 10 })).length === 0);
   await bare.del(waiting);

@@ -1,8 +1,11 @@
 import { UnrecoverableError, WaitingError, type Job } from "bullmq";
 import { EspalierError, toEspalierError } from "#core";
 import type { JobData } from "./job-data.js";
-import { AttemptStatus, type StatusDeps } from "./job-status.js";
+import { Held } from "./held/held.js";
+import { isInternal } from "./job-names.js";
+import { AttemptStatus, type RunStatus, type StatusDeps } from "./job-status.js";
 import { blobKey, queueJobId } from "./keys.js";
+import { NO_STATUS } from "./no-status.js";
 import type { JobError, JobHandler, JobKind } from "./types.js";
 
 /**
@@ -16,8 +19,14 @@ import type { JobError, JobHandler, JobKind } from "./types.js";
 /** Why a run's signal was aborted. */
 export type StopReason = "cancelled" | "shutdown" | "lock_lost";
 
-/** What became of a run. `requeued`: given back by a stopping worker. `skipped`: it had ended, or a later attempt has it. */
-export type RunOutcome = "completed" | "failed" | "dead" | "cancelled" | "retried" | "requeued" | "skipped";
+/**
+ * What became of a run. `held`: over, and its job goes on without it. `requeued`: given back by a stopping worker.
+ * `skipped`: it had ended, or a later attempt has it.
+ */
+export type RunOutcome = "completed" | "held" | "failed" | "dead" | "cancelled" | "retried" | "requeued" | "skipped";
+
+/** Outcomes after which the job never runs again. A skipped one is ended by whoever has it. */
+const ENDS: ReadonlySet<RunOutcome> = new Set(["completed", "failed", "dead", "cancelled"]);
 
 /** A finished run, for metrics and logs. */
 export interface RunReport {
@@ -39,6 +48,8 @@ export interface RunDeps extends StatusDeps {
   /** Signals of the jobs that run in this process, by queue job id. */
   readonly running: Map<string, AbortController>;
   readonly report: (report: RunReport) => void;
+  /** The job has ended: its place in the lane is free. */
+  readonly leave: (token: string) => void;
 }
 
 /** A run that is stopped from outside never reaches its handler's result. */
@@ -61,7 +72,7 @@ export function stopRun(controller: AbortController, reason: StopReason, graceMs
 /** Runs a job to an end that BullMQ understands: returns, or throws what makes BullMQ retry, fail or give back. */
 export async function runJob(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
   const attempt = job.attemptsStarted;
-  const status = new AttemptStatus(deps, deps.kind, job.data, attempt);
+  const status = isInternal(job.name) ? NO_STATUS : new AttemptStatus(deps, deps.kind, job.data, attempt);
   const controller = new AbortController();
   const key = queueJobId(job.data.tenant, job.data.id);
   const startedAt = deps.clock.now();
@@ -74,11 +85,16 @@ export async function runJob(deps: RunDeps, job: Job<JobData>, token: string): P
   };
   deps.running.set(key, controller);
   try {
-    const result = await handleJob(deps, job, status, controller);
-    const accepted = await status.finish({ state: "completed", result: result.value }, result.progress);
-    end(accepted ? "completed" : "skipped");
+    const { value, progress } = await handleJob(deps, job, status, controller);
+    const [outcome, accepted] =
+      value instanceof Held
+        ? (["held", await status.hold(value.result, progress)] as const)
+        : (["completed", await status.finish({ state: "completed", result: value }, progress)] as const);
+    if (accepted) deps.leave(key);
+    end(accepted ? outcome : "skipped");
   } catch (thrown) {
     const ending = await endThrown({ deps, job, token, status, thrown, signal: controller.signal });
+    if (ENDS.has(ending.outcome)) deps.leave(key);
     end(ending.outcome, ending.error);
     if (ending.rethrow !== undefined) throw ending.rethrow;
   } finally {
@@ -97,7 +113,7 @@ class NothingToDo extends Error {}
 async function handleJob(
   deps: RunDeps,
   job: Job<JobData>,
-  status: AttemptStatus,
+  status: RunStatus,
   controller: AbortController,
 ): Promise<HandledJob> {
   const { settings, kind } = deps;
@@ -120,7 +136,7 @@ async function handleJob(
     const payload = await readPayload(deps, job.data);
     const run = handler(payload, {
       ...{ id: job.data.id, tenant: job.data.tenant, memory: job.data.memory, createdAt: job.data.createdAt },
-      ...{ attempt: job.attemptsStarted, signal },
+      ...{ attempt: job.attemptsStarted, takenOver: job.stalledCounter, signal },
       progress: (done, total) => {
         progress.set(done, total);
       },
@@ -167,7 +183,7 @@ interface Thrown {
   readonly deps: RunDeps;
   readonly job: Job<JobData>;
   readonly token: string;
-  readonly status: AttemptStatus;
+  readonly status: RunStatus;
   readonly thrown: unknown;
   readonly signal: AbortSignal;
 }
@@ -209,19 +225,20 @@ async function endThrown({ deps, job, token, status, thrown, signal }: Thrown): 
   return { outcome: "dead", error, rethrow: error };
 }
 
-async function endCancelled(status: AttemptStatus): Promise<ThrownEnding> {
+async function endCancelled(status: RunStatus): Promise<ThrownEnding> {
   const error = new EspalierError("cancelled", "The job was cancelled.");
   await status.finish({ state: "cancelled", error: jobErrorOf(error) });
   return { outcome: "cancelled", error };
 }
 
-/** Ends a job for good, and counts it among the dead of its queue. */
+/** Ends a job for good, and counts it among the dead of its queue; what is nobody's is not missed. */
 export async function buryJob(
   deps: RunDeps,
-  status: AttemptStatus,
+  status: RunStatus,
   job: Job<JobData>,
   error: EspalierError,
 ): Promise<void> {
+  if (isInternal(job.name)) return;
   await status.finish({ state: "dead", error: jobErrorOf(error) });
   const dead = deps.keys.dead(deps.kind);
   const now = deps.clock.now();

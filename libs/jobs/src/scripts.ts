@@ -1,30 +1,23 @@
 import type { Redis } from "ioredis";
+import { SWEEP_SCRIPTS } from "./background/sweep-scripts.js";
+import { HELD_SCRIPTS } from "./held/held-scripts.js";
+import { ENDED, GUARDED } from "./script-parts.js";
 
 /**
  * The status of a job as a state machine. Each transition is one script, so that it is atomic and one round trip:
  *
  *   (none) --submit--> queued --start--> active --finish--> completed | failed | dead | cancelled
- *                        ^  \--cancel--> cancelled   \--retry--> queued
+ *                        ^  \--cancel--> cancelled   |--retry--> queued
+ *                                                    \--hold--> active, held --release--> completed | failed | dead | cancelled
+ *
+ * A held job's run is over and its effects are stored; it waits, without a slot, for what others do for it (an insert for
+ * the vectors of its nodes). Users see it as `active`, with progress. No attempt can change it, a later run finds nothing to
+ * do, and it cannot be cancelled: there is nothing left to stop. Whoever sees that its work is done releases it; the second
+ * one to do so changes nothing.
  *
  * An ended job never changes again. A transition of an attempt is refused once a later attempt has begun (fencing): a
  * worker that lost its lock cannot overwrite what the newer one wrote. KEYS of a script share the tenant's hash tag.
  */
-
-const ENDED = `
-local ended = { completed = true, failed = true, dead = true, cancelled = true }
-local function wake(watch, message)
-  if not watch then return end
-  for channel in string.gmatch(watch, '[^,]+') do redis.call('PUBLISH', channel, message) end
-end
-`;
-
-/** Refuses transitions of ended jobs and of older attempts. */
-const GUARDED = `${ENDED}
-local status = redis.call('HMGET', KEYS[1], 'state', 'attempts', 'watch', 'keepMs', 'cancel')
-if not status[1] then return 'gone' end
-if ended[status[1]] then return 'ended' end
-if tonumber(status[2] or '0') > tonumber(ARGV[1]) then return 'fenced' end
-`;
 
 export const SCRIPTS = {
   /**
@@ -51,24 +44,26 @@ if over > 0 then redis.call('ZREMRANGEBYRANK', KEYS[3], 0, over - 1) end
 return { 'new', ARGV[1] }`,
   },
 
-  /** KEYS job, events, list. ARGV id. Takes back a submit whose job did not reach its queue. */
+  /** KEYS job, events, list, idempotency. ARGV id. Takes back a submit whose job was refused a place. */
   jobForget: {
-    numberOfKeys: 3,
+    numberOfKeys: 4,
     lua: `
 if redis.call('HGET', KEYS[1], 'state') ~= 'queued' then return 0 end
 redis.call('ZREM', KEYS[3], ARGV[1])
+if redis.call('HGET', KEYS[4], 'job') == ARGV[1] then redis.call('DEL', KEYS[4]) end
 return redis.call('DEL', KEYS[1], KEYS[2])`,
   },
 
   /**
    * KEYS job, events. ARGV attempt, now, job token, eventsPerJob, keepQueuedMs, then the fields of a hash that expired
-   * while nobody worked. Answers 'run', 'cancel', 'ended' or 'fenced'.
+   * while nobody worked. Answers 'run', 'cancel', 'ended', 'held' or 'fenced'.
    */
   jobStart: {
     numberOfKeys: 2,
     lua: `${ENDED}
-local status = redis.call('HMGET', KEYS[1], 'state', 'attempts', 'watch', 'cancel')
+local status = redis.call('HMGET', KEYS[1], 'state', 'attempts', 'watch', 'cancel', 'held')
 if status[1] and ended[status[1]] then return 'ended' end
+if status[5] then return 'held' end
 if tonumber(status[2] or '0') > tonumber(ARGV[1]) then return 'fenced' end
 if status[4] then return 'cancel' end
 if not status[1] then redis.call('HSET', KEYS[1], unpack(ARGV, 6)) end
@@ -126,15 +121,16 @@ return 'ok'`,
 
   /**
    * KEYS job, events. ARGV job token, now, keepMs, error. A queued job ends at once; an active one is marked, and its
-   * worker is told by the caller. Answers 'gone', 'ended', 'repeat', 'queued' or 'active'.
+   * worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat', 'queued' or 'active'.
    */
   jobCancel: {
     numberOfKeys: 2,
     lua: `${ENDED}
-local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'cancel')
+local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held')
 if not status[1] then return 'gone' end
 if status[1] == 'cancelled' then return 'repeat' end
 if ended[status[1]] then return 'ended' end
+if status[3] then return 'held' end
 if status[1] == 'active' then
   redis.call('HSET', KEYS[1], 'cancel', '1')
   return 'active'
@@ -160,6 +156,9 @@ if not string.find(',' .. watch .. ',', ',' .. ARGV[1] .. ',', 1, true) and coun
 end
 return redis.call('HGETALL', KEYS[1])`,
   },
+
+  ...HELD_SCRIPTS,
+  ...SWEEP_SCRIPTS,
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

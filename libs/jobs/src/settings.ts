@@ -1,5 +1,6 @@
 import type { ErrorCode } from "#core";
 import { RETENTION_SECONDS } from "#core";
+import type { LaneName, LaneSettings } from "./admission/lane.js";
 import type { JobKind } from "./types.js";
 
 /** How one queue runs. All times are milliseconds. */
@@ -87,6 +88,27 @@ export const RETRY_BASE_MS: Readonly<Partial<Record<ErrorCode, number>>> = {
 /** The longest delay between two attempts. */
 export const RETRY_MAX_MS = 60_000;
 
+/**
+ * Admission. The windows are twice what one worker runs at once; they grow with the workers that tell of themselves.
+ */
+const LANE: LaneSettings = {
+  window: 100,
+  tenantInFlight: 1_000,
+  quantum: 1_000,
+  tenantJobs: 10_000,
+  tenantBytes: 256 * 1024 * 1024,
+  releases: 500,
+  resendMs: 5_000,
+  lostMs: 15_000,
+  sweepJobs: 200,
+};
+
+/** The settings of both lanes; a query is small, so its turns are. */
+export const LANE_SETTINGS: Readonly<Record<LaneName, LaneSettings>> = {
+  interactive: { ...LANE, quantum: 100 },
+  batch: { ...LANE, window: 200 },
+};
+
 /** Bounds and paces of the status store, the waiters and the connections. All times are milliseconds. */
 export interface JobSettings {
   /** Prefix of every key. */
@@ -116,6 +138,9 @@ export interface JobSettings {
   /** How long a job that never ends is remembered. */
   readonly keepQueuedMs: number;
   readonly idempotencyMs: number;
+  /** Pace at which a process makes up for others that died between two steps of admission. */
+  readonly sweepMs: number;
+  readonly lanes: Readonly<Record<LaneName, LaneSettings>>;
   /** Settings of each queue. */
   readonly queues: Readonly<Record<JobKind, QueueSettings>>;
 }
@@ -136,6 +161,8 @@ export const JOB_SETTINGS: JobSettings = {
   keepFailedMs: RETENTION_SECONDS.failedJob * 1_000,
   keepQueuedMs: 2 * RETENTION_SECONDS.failedJob * 1_000,
   idempotencyMs: RETENTION_SECONDS.idempotency * 1_000,
+  sweepMs: 2_000,
+  lanes: LANE_SETTINGS,
   queues: QUEUE_SETTINGS,
 };
 

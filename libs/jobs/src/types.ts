@@ -92,6 +92,8 @@ export interface JobContext {
   readonly memory: string;
   /** 1 for the first. */
   readonly attempt: number;
+  /** How often the job was taken over from a worker that died or hung in it. */
+  readonly takenOver: number;
   readonly createdAt: number;
   /** Aborted on cancellation and when a stop runs out of time. */
   readonly signal: AbortSignal;
@@ -99,7 +101,10 @@ export interface JobContext {
   readonly progress: (done: number, total: number) => void;
 }
 
-/** A job's effect. Throws EspalierError: retryable ones are tried again, others fail the job. The result is JSON. */
+/**
+ * A job's effect. Throws EspalierError: retryable ones are tried again, others fail the job. The result is JSON; `held(…)`
+ * ends the run, and its job goes on until it is released.
+ */
 export type JobHandler = (payload: unknown, context: JobContext) => Promise<unknown>;
 
 /** Where payloads and results over their limits are kept. The tree store's blobs fill it. */

@@ -218,12 +218,16 @@ end
 return found`,
   },
 
-  /** ARGV now, looked after before, most. Ids in flight for so long that their ends may have been lost; looked after from now. */
+  /** ARGV now, looked after before, most. Jobs in flight for so long that their ends may have been lost; looked after from now. */
   laneLost: {
     numberOfKeys: 1,
     lua: `${PRELUDE}
-local found = redis.call('ZRANGEBYSCORE', key('flight'), '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])
-for _, id in ipairs(found) do redis.call('ZADD', key('flight'), 'XX', ARGV[1], id) end
+local found = {}
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('flight'), '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])) do
+  redis.call('ZADD', key('flight'), 'XX', ARGV[1], id)
+  found[#found + 1] = id
+  found[#found + 1] = envelope(id).d
+end
 return found`,
   },
 } as const;

@@ -108,7 +108,7 @@ describe("a lane", () => {
     expect(idsOf(await lane.sweep())).toEqual(["1"]);
     expect(await lane.sweep()).toEqual([]);
     now = 5_000;
-    expect(await lane.lost()).toEqual(["1", "2"]);
+    expect(idsOf(await lane.lost())).toEqual(["1", "2"]);
     expect(await lane.lost()).toEqual([]);
   });
 

@@ -1,10 +1,16 @@
 import type { Redis } from "ioredis";
 import { EspalierError, type Clock } from "#core";
-import { LANE_SCRIPTS, type LaneScript } from "./lane-scripts.js";
+import type { LaneScript } from "./lane-scripts.js";
+
+/** Interactive work never waits behind batch work: each lane has its own window and its own round of tenants. */
+export type LaneName = "interactive" | "batch";
+
+/** A queue never runs dry between two dispatches, and what waits there is soon overtaken by nobody. */
+const WINDOW_PER_SLOT = 2;
 
 /** How a lane is kept. */
 export interface LaneSettings {
-  /** Jobs in flight: in their queue or running. One to three times the workers' concurrency together. */
+  /** Jobs in flight, in their queue or running, at least; with more workers it is twice what they run at once. */
   readonly window: number;
   /** Of these, one tenant's at most, even when it is alone. */
   readonly tenantInFlight: number;
@@ -50,6 +56,7 @@ export class Lane {
   readonly #tag: string;
   readonly #settings: LaneSettings;
   readonly #clock: Clock;
+  #window: number;
 
   constructor(options: {
     readonly redis: Redis;
@@ -62,6 +69,20 @@ export class Lane {
     this.#tag = options.tag;
     this.#settings = options.settings;
     this.#clock = options.clock;
+    this.#window = options.settings.window;
+  }
+
+  /** Tells for `ttlMs` that a worker runs so many jobs of the lane at once. */
+  async register(worker: string, concurrency: number, ttlMs: number): Promise<void> {
+    await this.#redis.zadd(`${this.#tag}:workers`, String(this.#clock.now() + ttlMs), `${worker}|${concurrency}`);
+  }
+
+  /** Makes the window twice what the workers run at once, and no smaller than its setting. Forgets workers that are gone. */
+  async measure(): Promise<void> {
+    await this.#redis.zremrangebyscore(`${this.#tag}:workers`, "-inf", String(this.#clock.now()));
+    const workers = await this.#redis.zrangebyscore(`${this.#tag}:workers`, "-inf", "+inf");
+    const slots = workers.reduce((sum, worker) => sum + Number(worker.slice(worker.lastIndexOf("|") + 1)), 0);
+    this.#window = Math.max(this.#settings.window, WINDOW_PER_SLOT * slots);
   }
 
   /**
@@ -111,11 +132,11 @@ export class Lane {
     return pairs((await this.#run("laneSweep", [now, now - resendMs, sweepJobs])) as string[]);
   }
 
-  /** Ids whose ends may have been lost: the caller looks whether they have ended. */
-  async lost(): Promise<readonly string[]> {
+  /** Jobs whose ends may have been lost: the caller looks whether they have ended. */
+  async lost(): Promise<readonly Released[]> {
     const { lostMs, sweepJobs } = this.#settings;
     const now = this.#clock.now();
-    return (await this.#run("laneLost", [now, now - lostMs, sweepJobs])) as string[];
+    return pairs((await this.#run("laneLost", [now, now - lostMs, sweepJobs])) as string[]);
   }
 
   /** Turns of a tenant per turn of a tenant of weight 1. */
@@ -133,8 +154,8 @@ export class Lane {
   }
 
   #dispatch(): readonly number[] {
-    const { window, tenantInFlight, quantum, releases } = this.#settings;
-    return [this.#clock.now(), window, tenantInFlight, quantum, releases];
+    const { tenantInFlight, quantum, releases } = this.#settings;
+    return [this.#clock.now(), this.#window, tenantInFlight, quantum, releases];
   }
 
   #run(name: LaneScript, values: readonly (string | number)[]): Promise<unknown> {

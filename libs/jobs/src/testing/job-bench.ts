@@ -1,8 +1,10 @@
 import { randomId, systemClock } from "#core";
 import { Redis } from "ioredis";
 import { startRedis, type TestRedis } from "../../../../test/support/redis.js";
+import { createBackground, type Background } from "../background/create-background.js";
 import type { NamedHandler } from "../check-handlers.js";
 import { createJobClient, type QueueAges } from "../job-client.js";
+import { JOB_NAMES } from "../job-names.js";
 import { startJobWorkers, type JobWorkers, type JobWorkersOptions } from "../job-workers.js";
 import { JOB_SETTINGS, type JobSettings } from "../settings.js";
 import type { JobClient, JobHandler, JobKind, JobRecord, PayloadStore, SubmitRequest } from "../types.js";
@@ -14,6 +16,7 @@ export interface JobBench {
   /** Settings with short times, under a prefix that no other test has. */
   readonly settings: JobSettings;
   client(settings?: Partial<JobSettings>): JobClient & QueueAges;
+  background(settings?: Partial<JobSettings>): Background;
   workers(handlers: Readonly<Record<string, JobHandler>>, options?: Partial<JobWorkersOptions>): Promise<JobWorkers>;
   /** A bare connection, to look at keys. */
   bare(): Redis;
@@ -42,9 +45,13 @@ const ROLE_OF: Readonly<Record<string, JobKind>> = {
   query: "query",
   insert: "insert",
   "embed-fields": "score",
+  "embed-rows": "score",
   retext: "maintain",
   reembed: "maintain",
+  reconcile: "maintain",
 };
+
+const notForThisTest: JobHandler = () => Promise.reject(new Error("The test has no such job."));
 
 export async function openJobBench(): Promise<JobBench> {
   const redis = await startRedis();
@@ -60,9 +67,17 @@ export async function openJobBench(): Promise<JobBench> {
       opened.push(() => client.close());
       return client;
     },
+    background(settings: Partial<JobSettings> = {}) {
+      const options = { redis: redis.address, clock: systemClock, settings: { ...bench.settings, ...settings } };
+      const background = createBackground(options);
+      opened.push(() => background.close());
+      return background;
+    },
     async workers(handlers: Readonly<Record<string, JobHandler>>, options: Partial<JobWorkersOptions> = {}) {
-      const named: NamedHandler[] = Object.entries(handlers).map(([name, handle]) => ({ name, handle }));
-      const roles = [...new Set(named.map(({ name }) => ROLE_OF[name] ?? "query"))];
+      const roles = [...new Set(Object.keys(handlers).map((name) => ROLE_OF[name] ?? "query"))];
+      const named: NamedHandler[] = roles
+        .flatMap((role) => JOB_NAMES[role])
+        .map((name) => ({ name, handle: handlers[name] ?? notForThisTest }));
       const base = { redis: redis.address, payloadStore: payloads, clock: systemClock, settings: bench.settings };
       const workers = startJobWorkers({ ...base, roles, handlers: named, ...options });
       opened.push(() => workers.close({ drainMs: 0, giveBackMs: 50 }));
@@ -115,6 +130,11 @@ function freshSettings(): JobSettings {
     announceAfterMs: 20,
     callTimeoutMs: 1_500,
     connectGraceMs: 200,
+    sweepMs: 100,
+    lanes: {
+      interactive: { ...JOB_SETTINGS.lanes.interactive, resendMs: 200, lostMs: 400 },
+      batch: { ...JOB_SETTINGS.lanes.batch, resendMs: 200, lostMs: 400 },
+    },
     queues: queues as unknown as JobSettings["queues"],
   };
 }

@@ -1,0 +1,178 @@
+import type { Queue } from "bullmq";
+import type { Redis } from "ioredis";
+import { EspalierError, type Clock } from "#core";
+import type { JobData } from "../job-data.js";
+import { JOB_KINDS, jobNameOf } from "../job-names.js";
+import { queueJobId, type JobKeys } from "../keys.js";
+import { openQueue } from "../open-queue.js";
+import { isEnded } from "../record.js";
+import type { JobSettings } from "../settings.js";
+import type { JobKind, JobState } from "../types.js";
+import { Lane, type LaneName, type Released } from "./lane.js";
+
+export type { LaneName };
+
+/** The lane of each kind; jobs of a kind without one go to their queue at once (their rows were chosen fairly before). */
+export const LANE_OF: Readonly<Record<JobKind, LaneName | undefined>> = {
+  query: "interactive",
+  insert: "batch",
+  maintain: "batch",
+  score: undefined,
+};
+
+/** Sweeps that a worker may miss before it no longer counts. */
+const REGISTERED_SWEEPS = 5;
+
+/** A job as it waits for its turn. */
+interface Waiting {
+  readonly kind: JobKind;
+  readonly name: string;
+  readonly data: JobData;
+}
+
+export interface AdmissionOptions {
+  readonly redis: Redis;
+  readonly keys: JobKeys;
+  readonly settings: JobSettings;
+  readonly clock: Clock;
+}
+
+/**
+ * Admission of jobs to their queues. Any process may submit, and whoever frees a place or brings a job adds to the queues
+ * whatever has its turn by that; there is no leader. See lane-scripts.ts for the states.
+ */
+export class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #lanes: ReadonlyMap<LaneName, Lane>;
+  readonly #queues: ReadonlyMap<JobKind, Queue<JobData>>;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    const { redis, keys, settings, clock } = options;
+    this.#lanes = new Map(
+      (["interactive", "batch"] as const).map((name) => [
+        name,
+        new Lane({ redis, tag: keys.lane(name), settings: settings.lanes[name], clock }),
+      ]),
+    );
+    this.#queues = new Map(JOB_KINDS.map((kind) => [kind, openQueue(redis, keys, settings, kind)]));
+  }
+
+  /** The queue that jobs of a kind are admitted to. */
+  queue(kind: JobKind): Queue<JobData> {
+    const queue = this.#queues.get(kind);
+    if (queue === undefined) throw new EspalierError("unknown_job_kind", `There is no queue of ${kind} jobs.`);
+    return queue;
+  }
+
+  /** Closes the queues, not the connection. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close().catch(() => undefined)));
+  }
+
+  /**
+   * Lets a job wait for its turn; it may be its turn at once. Resolves when it is durable. A job that is known changes nothing.
+   * @throws EspalierError `queue_full`
+   */
+  async submit(kind: JobKind, data: JobData, cost: number): Promise<void> {
+    const { tenant, memory, id } = data;
+    const waiting: Waiting = { kind, name: jobNameOf(kind, data.payload), data };
+    const lane = this.#laneOf(kind);
+    if (lane === undefined) {
+      await this.#add(kind, [{ id: queueJobId(tenant, id), waiting }]);
+      return;
+    }
+    const released = await lane.submit({
+      ...{ id: queueJobId(tenant, id), tenant, cost, data: JSON.stringify(waiting) },
+      ...(kind === "insert" && { order: memory }),
+    });
+    this.#deliverLater(lane, released);
+  }
+
+  /** The job has ended: the next in turn go to their queues. Repeats safely. */
+  async finish(kind: JobKind, token: string): Promise<void> {
+    const lane = this.#laneOf(kind);
+    if (lane !== undefined) await this.#deliver(lane, await lane.finish(token));
+  }
+
+  /** True if the job was waiting for its turn and now is gone. */
+  async cancel(kind: JobKind, token: string): Promise<boolean> {
+    const lane = this.#laneOf(kind);
+    if (lane === undefined || !(await lane.cancel(token))) return false;
+    await this.#deliver(lane, await lane.dispatch());
+    return true;
+  }
+
+  /** Tells, until the next sweep is long over, that this process runs so many jobs of a kind at once. */
+  async register(worker: string, kind: JobKind, concurrency: number): Promise<void> {
+    await this.#laneOf(kind)?.register(
+      `${worker}/${kind}`,
+      concurrency,
+      REGISTERED_SWEEPS * this.#options.settings.sweepMs,
+    );
+  }
+
+  /**
+   * Makes up for processes that died: jobs released and never added are added, places of jobs that ended unnoticed are
+   * freed, and what fits goes on. Any process, any number of times; bounded by the lanes' `sweepJobs`.
+   */
+  async sweep(): Promise<void> {
+    for (const lane of this.#lanes.values()) {
+      await lane.measure();
+      await this.#deliver(lane, await lane.sweep());
+      for (const job of await lane.lost()) await this.#lookAfter(lane, job);
+      await this.#deliver(lane, await lane.dispatch());
+    }
+  }
+
+  /** Jobs that wait for their turn, by lane. */
+  async backlog(): Promise<Readonly<Record<LaneName, number>>> {
+    const [interactive, batch] = await Promise.all(
+      (["interactive", "batch"] as const).map(async (name) => (await this.#lanes.get(name)?.counts())?.queued ?? 0),
+    );
+    return { interactive: interactive ?? 0, batch: batch ?? 0 };
+  }
+
+  /** Turns of a tenant per turn of a tenant of weight 1, in both lanes. */
+  async setWeight(tenant: string, weight: number): Promise<void> {
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.setWeight(tenant, weight)));
+  }
+
+  #laneOf(kind: JobKind): Lane | undefined {
+    const name = LANE_OF[kind];
+    return name === undefined ? undefined : this.#lanes.get(name);
+  }
+
+  /** What fails here is made up for by the sweep: the jobs are released, and nobody has acknowledged them. */
+  #deliverLater(lane: Lane, released: readonly Released[]): void {
+    this.#deliver(lane, released).catch(() => undefined);
+  }
+
+  async #deliver(lane: Lane, released: readonly Released[]): Promise<void> {
+    if (released.length === 0) return;
+    const byKind = Map.groupBy(
+      released.map(({ id, data }) => ({ id, waiting: JSON.parse(data) as Waiting })),
+      ({ waiting }) => waiting.kind,
+    );
+    await Promise.all(Array.from(byKind, ([kind, jobs]) => this.#add(kind, jobs)));
+    await lane.acknowledge(released.map(({ id }) => id));
+  }
+
+  /** A job that is in its queue already stays one job. */
+  async #add(kind: JobKind, jobs: readonly { readonly id: string; readonly waiting: Waiting }[]): Promise<void> {
+    const queue = this.queue(kind);
+    await queue.addBulk(
+      jobs.map(({ id, waiting }) => ({ name: waiting.name, data: waiting.data, opts: { jobId: id } })),
+    );
+  }
+
+  /** A flight that lasts: over if its status says so or has expired, or holds it; in its queue again if that lost it. */
+  async #lookAfter(lane: Lane, job: Released): Promise<void> {
+    const { kind, data } = JSON.parse(job.data) as Waiting;
+    const { redis, keys } = this.#options;
+    const [state, held] = await redis.hmget(keys.job(data.tenant, data.id), "state", "held");
+    const over = state === null || state === undefined || isEnded(state as JobState) || typeof held === "string";
+    if (over) await this.#deliver(lane, await lane.finish(job.id));
+    else if ((await this.queue(kind).getJob(job.id)) === undefined) await this.#deliver(lane, [job]);
+  }
+}

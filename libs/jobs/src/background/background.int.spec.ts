@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { openJobBench, until, type JobBench } from "../testing/job-bench.js";
+import type { JobContext } from "../types.js";
+import type { Sweeps } from "./sweeps.js";
+
+let bench: JobBench;
+beforeAll(async () => {
+  bench = await openJobBench();
+});
+afterEach(() => bench.reset());
+afterAll(() => bench.close());
+
+const scope = { tenant: "ten_a", memory: "mem_1" };
+const PACE = { everyMs: 60_000, lockMs: 5_000 };
+
+test("a claim of rows runs in the score queue, and leaves no status behind", async () => {
+  const { batches } = bench.background();
+  const ran: [unknown, string][] = [];
+  await bench.workers({
+    "embed-rows": async (payload: unknown, { id }: JobContext) => ran.push([payload, id]),
+  });
+  await batches.submit("claim-1");
+  await until(() => ran.length === 1);
+  expect(ran).toEqual([[{ task: "embed-rows", claim: "claim-1" }, "claim-1"]]);
+  const bare = bench.bare();
+  await until(async () => (await batches.load()).active === 0);
+  expect(await bare.keys(`${bench.settings.prefix}:{*}:*`)).toEqual([]);
+  await until(async () => (await bare.keys("*claim-1*")).length === 0);
+});
+
+test("a claim whose run fails is tried again, and is nobody's dead letter in the end", async () => {
+  const { batches } = bench.background();
+  let runs = 0;
+  await bench.workers({
+    "embed-rows": async () => {
+      runs += 1;
+      throw new Error("again");
+    },
+  });
+  await batches.submit("claim-2");
+  await until(() => runs === bench.settings.queues.score.attempts);
+  await until(async () => (await batches.load()).active === 0);
+  expect(await bench.client().counts()).toMatchObject({ score: { dead: 0 } });
+});
+
+test("the load of the score queue counts what waits", async () => {
+  const { batches } = bench.background();
+  for (const claim of ["a", "b"]) await batches.submit(claim);
+  expect(await batches.load()).toEqual({ waiting: 2, active: 0 });
+});
+
+/** The pages of one sweep as they are taken. */
+async function turns(sweeps: Sweeps, pages: readonly (string | undefined)[]): Promise<(string | undefined)[]> {
+  const from: (string | undefined)[] = [];
+  for (const next of pages) {
+    await sweeps.turn(PACE, async (after) => {
+      from.push(after);
+      return next;
+    });
+  }
+  return from;
+}
+
+test("a sweep goes through its pages, whoever takes the turns, and then rests until it is due", async () => {
+  const [one, other] = [bench.background().sweeps, bench.background().sweeps];
+  expect(await turns(one, ["m"])).toEqual([undefined]);
+  expect(await turns(other, ["t", undefined])).toEqual(["m", "t"]);
+  expect(await turns(one, [undefined])).toEqual([]);
+  const state = await one.state();
+  expect(state.finishedAt).toBeGreaterThanOrEqual(state.startedAt!);
+  let begun = false;
+  const due = { ...PACE, everyMs: 0 };
+  await until(() => other.turn(due, async () => void (begun = true)));
+  expect(begun).toBe(true);
+});
+
+test("only one process has the turn, and a page that failed is taken again", async () => {
+  const [one, other] = [bench.background().sweeps, bench.background().sweeps];
+  const first = one.turn(PACE, async () => {
+    expect(await other.turn(PACE, async () => "never")).toBe(false);
+    throw new Error("down");
+  });
+  await expect(first).rejects.toThrow("down");
+  expect(await turns(other, [undefined])).toEqual([undefined]);
+});
+
+test("a turn whose process died is repeated when its time is over", async () => {
+  const [one, other] = [bench.background().sweeps, bench.background().sweeps];
+  const dead = Promise.withResolvers<undefined>();
+  const begun = Promise.withResolvers<undefined>();
+  const dying = one.turn({ ...PACE, lockMs: 50 }, async () => {
+    begun.resolve(undefined);
+    await dead.promise;
+    return "too late";
+  });
+  await begun.promise;
+  const from: unknown[] = [];
+  await until(() =>
+    other.turn(PACE, async (after) => {
+      from.push(after);
+      return undefined;
+    }),
+  );
+  dead.resolve(undefined);
+  await dying;
+  expect(from).toEqual([undefined]);
+  expect((await one.state()).finishedAt).toBeDefined();
+  expect(await turns(one, [undefined])).toEqual([]);
+});
+
+test("a sweep that is asked for begins, also when the last one was just now", async () => {
+  const { sweeps } = bench.background();
+  await turns(sweeps, [undefined]);
+  await sweeps.ask();
+  const { askedAt } = await sweeps.state();
+  expect(await turns(sweeps, [undefined])).toEqual([undefined]);
+  expect((await sweeps.state()).startedAt).toBeGreaterThanOrEqual(askedAt!);
+  expect(await turns(sweeps, [undefined])).toEqual([]);
+});
+
+test("drift is the sum over the memories; what was repaired or not found again is none", async () => {
+  const { sweeps } = bench.background();
+  const [other, gone] = [
+    { ...scope, memory: "mem_2" },
+    { ...scope, memory: "mem_3" },
+  ];
+  await sweeps.note(gone, 100);
+  const before = Date.now();
+  await until(() => Date.now() > before + 2);
+  await sweeps.turn(PACE, async () => {
+    await sweeps.note(scope, 3);
+    await sweeps.note(other, 4);
+    return undefined;
+  });
+  expect(await sweeps.state()).toMatchObject({ drift: 7, memories: 2 });
+  await sweeps.note(scope, 0);
+  expect(await sweeps.state()).toMatchObject({ drift: 4, memories: 1 });
+});

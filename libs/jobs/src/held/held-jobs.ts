@@ -1,0 +1,102 @@
+import type { Redis } from "ioredis";
+import type { Clock } from "#core";
+import { jobKeys, queueJobId, type JobKeys } from "../keys.js";
+import { bounded } from "../redis.js";
+import { runScript } from "../scripts.js";
+import type { JobSettings } from "../settings.js";
+import type { JobError, JobKind } from "../types.js";
+
+/** Names a job. */
+export interface HeldJob {
+  readonly tenant: string;
+  readonly job: string;
+}
+
+/** How a held job ends. `completed`: with the result that it was held with. */
+export type ReleaseOutcome =
+  { readonly state: "completed" } | { readonly state: "failed" | "dead" | "cancelled"; readonly error: JobError };
+
+/**
+ * Jobs whose run is over and which wait for others. Any process may look after them; every method repeats safely.
+ * Errors: `queue_unavailable`.
+ */
+export interface HeldJobs {
+  /** At most `limit` held jobs, those first that were looked at longest ago. */
+  take(limit: number): Promise<readonly HeldJob[]>;
+  /** Tells how much is `left` of the job's total. A job that has ended is dropped from those that are looked at. */
+  progress(job: HeldJob, left: number): Promise<void>;
+  /** Ends a held job; waiters and streams hear of it. False if it was not held: it runs, or has ended. */
+  release(job: HeldJob, outcome: ReleaseOutcome): Promise<boolean>;
+}
+
+/** The sorted set of the held jobs of a deployment, by when they were looked at. Lies in a slot of its own. */
+export function heldKey(settings: Pick<JobSettings, "prefix">): string {
+  return `{${settings.prefix}-held}:jobs`;
+}
+
+/** Held jobs in Redis. */
+export class RedisHeldJobs implements HeldJobs {
+  readonly #redis: Redis;
+  readonly #settings: JobSettings;
+  readonly #keys: JobKeys;
+  readonly #clock: Clock;
+
+  constructor(deps: { readonly redis: Redis; readonly settings: JobSettings; readonly clock: Clock }) {
+    this.#redis = deps.redis;
+    this.#settings = deps.settings;
+    this.#keys = jobKeys(deps.settings.prefix);
+    this.#clock = deps.clock;
+  }
+
+  async take(limit: number): Promise<readonly HeldJob[]> {
+    const tokens = (await this.#call(() =>
+      runScript(this.#redis, "heldTake", [heldKey(this.#settings)], [limit]),
+    )) as readonly string[];
+    return tokens.map((token) => {
+      const [tenant = "", job = ""] = token.split(".");
+      return { tenant, job };
+    });
+  }
+
+  async progress(job: HeldJob, left: number): Promise<void> {
+    const { eventsPerJob, keepQueuedMs } = this.#settings;
+    const values = [tokenOf(job), eventsPerJob, keepQueuedMs, left];
+    const answer = await this.#call(() => runScript(this.#redis, "jobHeldProgress", this.#keysOf(job), values));
+    if (answer === "gone" || answer === "ended") await this.#drop(job);
+  }
+
+  async release(job: HeldJob, outcome: ReleaseOutcome): Promise<boolean> {
+    const { eventsPerJob, keepMs, keepFailedMs } = this.#settings;
+    const failed = outcome.state === "failed" || outcome.state === "dead";
+    const values = [
+      ...[tokenOf(job), this.#clock.now(), eventsPerJob, failed ? keepFailedMs : keepMs, outcome.state],
+      outcome.state === "completed" ? "" : JSON.stringify(outcome.error),
+    ];
+    const [answer, kind] = (await this.#call(() =>
+      runScript(this.#redis, "jobRelease", this.#keysOf(job), values),
+    )) as [string, JobKind];
+    if (answer === "ok" && outcome.state === "dead") await this.#countDead(job, kind);
+    if (answer !== "running") await this.#drop(job);
+    return answer === "ok";
+  }
+
+  async #countDead(job: HeldJob, kind: JobKind): Promise<void> {
+    await this.#call(() => this.#redis.zadd(this.#keys.dead(kind), this.#clock.now(), tokenOf(job)));
+  }
+
+  async #drop(job: HeldJob): Promise<void> {
+    await this.#call(() => this.#redis.zrem(heldKey(this.#settings), tokenOf(job)));
+  }
+
+  #keysOf({ tenant, job }: HeldJob): readonly string[] {
+    return [this.#keys.job(tenant, job), this.#keys.events(tenant, job)];
+  }
+
+  #call<T>(calls: () => Promise<T>): Promise<T> {
+    return bounded(this.#redis, this.#settings, calls);
+  }
+}
+
+function tokenOf({ tenant, job }: HeldJob): string {
+  return queueJobId(tenant, job);
+}

@@ -1,0 +1,83 @@
+import { ENDED, GUARDED } from "../script-parts.js";
+
+/** Transitions of held jobs (see scripts.ts for the whole machine), and the walk over them. */
+export const HELD_SCRIPTS = {
+  /**
+   * KEYS job, events. ARGV attempt, job token, eventsPerJob, keepQueuedMs, done, total, then the fields of the result, which
+   * is shown once the job is released. What was asked to be cancelled has its effects: the wish is forgotten. Answers 'ok',
+   * 'held' to a repeat, or why not.
+   */
+  jobHold: {
+    numberOfKeys: 2,
+    lua: `${GUARDED}
+redis.call('HSET', KEYS[1], 'state', 'active', 'held', '1', 'attempts', ARGV[1], 'done', ARGV[5], 'total', ARGV[6], unpack(ARGV, 7))
+redis.call('HDEL', KEYS[1], 'cancel')
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'progress', 'state', 'active', 'attempts', ARGV[1], 'done', ARGV[5], 'total', ARGV[6])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
+wake(status[3], 'event ' .. ARGV[2])
+return 'ok'`,
+  },
+
+  /**
+   * KEYS job, events. ARGV job token, eventsPerJob, keepQueuedMs, what is left to do of the total. Progress never goes back.
+   * Answers 'ok', or 'gone', 'ended', 'running' for a job that is not held.
+   */
+  jobHeldProgress: {
+    numberOfKeys: 2,
+    lua: `${ENDED}
+local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'done', 'total', 'attempts')
+if not status[1] then return 'gone' end
+if ended[status[1]] then return 'ended' end
+if not status[3] then return 'running' end
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+redis.call('PEXPIRE', KEYS[2], ARGV[3])
+local done = tonumber(status[5]) - tonumber(ARGV[4])
+if done <= tonumber(status[4]) then return 'ok' end
+redis.call('HSET', KEYS[1], 'done', done)
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', 'type', 'progress', 'state', 'active', 'attempts', status[6], 'done', done, 'total', status[5])
+wake(status[2], 'event ' .. ARGV[1])
+return 'ok'`,
+  },
+
+  /**
+   * KEYS job, events. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed). Ends a held job with the
+   * result that it was held with, or with an error. Answers {'ok', kind}, or {'gone'|'ended'|'running', ''}.
+   */
+  jobRelease: {
+    numberOfKeys: 2,
+    lua: `${ENDED}
+local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'keepMs', 'total', 'kind')
+if not status[1] then return { 'gone', '' } end
+if ended[status[1]] then return { 'ended', '' } end
+if not status[3] then return { 'running', '' } end
+if ARGV[5] == 'completed' then
+  redis.call('HSET', KEYS[1], 'done', status[5])
+else
+  redis.call('HSET', KEYS[1], 'error', ARGV[6])
+  redis.call('HDEL', KEYS[1], 'result', 'resultAttempt')
+end
+local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
+redis.call('HSET', KEYS[1], 'state', ARGV[5], 'finishedAt', ARGV[2])
+redis.call('HDEL', KEYS[1], 'held')
+redis.call('PEXPIRE', KEYS[1], keepMs)
+redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[5])
+redis.call('PEXPIRE', KEYS[2], keepMs)
+wake(status[2], 'end ' .. ARGV[1] .. ' ')
+return { 'ok', status[6] }`,
+  },
+
+  /**
+   * KEYS held. ARGV limit. The held jobs that were looked at longest ago; looking puts them to the end, so that every one
+   * has its turn, whatever the number of those who look. By the clock of Redis.
+   */
+  heldTake: {
+    numberOfKeys: 1,
+    lua: `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local tokens = redis.call('ZRANGE', KEYS[1], 0, ARGV[1] - 1)
+for _, token in ipairs(tokens) do redis.call('ZADD', KEYS[1], 'XX', now, token) end
+return tokens`,
+  },
+} as const;
