@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 
 /** Random bytes of a key: beyond guessing. */
 const SECRET_BYTES = 32;
@@ -13,5 +13,5 @@ export function newSecret(): string {
 
 /** What is stored of a key: its SHA-256, hex. A fast hash is enough for 256 random bits. */
 export function hashSecret(secret: string): string {
-  return createHash("sha256").update(secret, "utf8").digest("hex");
+  return hash("sha256", secret, "hex");
 }

@@ -51,6 +51,15 @@ export function validate<Schema extends z.ZodType>(
   throw new EspalierError(code, `${where}: ${first?.message ?? "does not fit"}${more}`, { details: { errors } });
 }
 
+/** Schemas of bodies behind the count of their fields, made once. */
+const BOUNDED = new WeakMap<z.ZodType, z.ZodType>();
+
+function boundedBody<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
+  const known = BOUNDED.get(schema) ?? fewFields(schema);
+  BOUNDED.set(schema, known);
+  return known as z.ZodType<z.output<Schema>>;
+}
+
 /**
  * A body that fits the schema.
  * @throws EspalierError `malformed_json` if there is no body, else as `validate`
@@ -59,5 +68,5 @@ export function validateBody<Schema extends z.ZodType>(schema: Schema, body: unk
   if (body === undefined) {
     throw new EspalierError("malformed_json", "The body is empty; a JSON object was expected.");
   }
-  return validate<z.ZodType<z.output<Schema>>>(fewFields(schema), body, "body");
+  return validate(boundedBody(schema), body, "body");
 }

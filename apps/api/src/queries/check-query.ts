@@ -1,3 +1,4 @@
+import { LRUCache } from "lru-cache";
 import { EspalierError, LIMITS } from "#core";
 import { queryPayload, scorerName, type QueryPayload } from "#jobs";
 import { parse } from "#query";
@@ -12,8 +13,17 @@ export function checkQuery(body: unknown): QueryPayload {
   checkTopK(body);
   const payload = validateBody(queryPayload, body);
   checkScorer(payload.scorer);
-  parse(payload.query);
+  checkSyntax(payload.query);
   return payload;
+}
+
+/** Texts that parse: an agent asks the same few again and again. */
+const PARSED = new LRUCache<string, true>({ max: LIMITS.cachedQueries });
+
+function checkSyntax(query: string): void {
+  if (PARSED.has(query)) return;
+  parse(query);
+  PARSED.set(query, true);
 }
 
 /**
