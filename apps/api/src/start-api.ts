@@ -73,8 +73,12 @@ function complete(config: Config, given: GivenDependencies, metrics: Metrics, st
 /** The API never scales to zero, so the gauges of the backlog come from it. */
 function watchBacklog(metrics: Metrics, jobs: JobClient & Partial<QueueAges>): void {
   metrics.watchBacklog(async () => {
-    const [counts, oldestMs] = await Promise.all([jobs.counts(), jobs.oldestMs?.() ?? {}]);
-    return { counts, oldestMs };
+    const [counts, oldestMs, admission] = await Promise.all([
+      jobs.counts(),
+      jobs.oldestMs?.() ?? {},
+      jobs.backlog?.() ?? {},
+    ]);
+    return { counts, oldestMs, admission };
   });
 }
 

@@ -31,13 +31,18 @@ test("the backlog is read at each scrape, and left out while its source is down"
   let up = true;
   metrics.watchBacklog(() =>
     up
-      ? Promise.resolve({ counts: { query: { waiting: 7, dead: 2 } }, oldestMs: { query: 1_500 } })
+      ? Promise.resolve({
+          counts: { query: { waiting: 7, dead: 2 } },
+          oldestMs: { query: 1_500 },
+          admission: { interactive: 5, batch: 0 },
+        })
       : Promise.reject(new Error("down")),
   );
   const text = await metrics.metrics();
   expect(text).toContain('espalier_queue_jobs{queue="query",state="waiting",process="api"} 7');
   expect(text).toContain('espalier_queue_oldest_seconds{queue="query",process="api"} 1.5');
   expect(text).toContain('espalier_dead_letters{queue="query",process="api"} 2');
+  expect(text).toContain('espalier_admission_backlog{lane="interactive",process="api"} 5');
   up = false;
   expect(await metrics.metrics()).not.toContain("espalier_queue_jobs{");
 });
@@ -76,6 +81,6 @@ test("every series has a help text and a unit in its name where it has one", asy
   expect(names.length).toBeGreaterThan(10);
   for (const { name, help } of names) {
     expect({ name, ends: help.endsWith(".") }).toEqual({ name, ends: true });
-    expect(name).toMatch(/_(total|seconds|jobs|letters|items|tokens)$/);
+    expect(name).toMatch(/_(total|seconds|jobs|letters|items|tokens|backlog|rows|drift)$/);
   }
 });

@@ -13,6 +13,8 @@ export type QueueCounts = Readonly<Record<string, number>>;
 export interface Backlog {
   readonly counts: Readonly<Record<string, QueueCounts>>;
   readonly oldestMs: Readonly<Record<string, number>>;
+  /** Jobs that wait for their turn, ahead of the queues, by lane. */
+  readonly admission: Readonly<Record<string, number>>;
 }
 
 /** States that `espalier_queue_jobs` shows: what is or will be work. */
@@ -136,8 +138,8 @@ class PromMetrics implements Metrics {
   }
 
   async #showBacklog(read: () => Promise<Backlog>): Promise<void> {
-    const { queueJobs, queueOldest, dead } = this.#series;
-    for (const gauge of [queueJobs, queueOldest, dead]) gauge.reset();
+    const { queueJobs, queueOldest, dead, admission } = this.#series;
+    for (const gauge of [queueJobs, queueOldest, dead, admission]) gauge.reset();
     let backlog: Backlog;
     try {
       backlog = await read();
@@ -149,6 +151,7 @@ class PromMetrics implements Metrics {
       dead.set({ queue }, counts["dead"] ?? 0);
     }
     for (const [queue, oldestMs] of Object.entries(backlog.oldestMs)) queueOldest.set({ queue }, oldestMs / 1_000);
+    for (const [lane, jobs] of Object.entries(backlog.admission)) admission.set({ lane }, jobs);
   }
 }
 
@@ -167,6 +170,7 @@ function registerSeries(registry: Registry) {
     run: histogram("espalier_job_run_seconds", "Seconds that a run of a job took.", queue, SECONDS),
     queueJobs: gauge("espalier_queue_jobs", "Jobs of a queue by state.", ["queue", "state"]),
     queueOldest: gauge("espalier_queue_oldest_seconds", "Seconds that the oldest waiting job has waited.", queue),
+    admission: gauge("espalier_admission_backlog", "Jobs that wait for their turn, ahead of the queues.", ["lane"]),
     dead: gauge("espalier_dead_letters", "Jobs that were given up and are kept.", queue),
     batchItems: histogram("espalier_score_batch_items", "Texts or pairs in a batch for a model.", [], ITEMS),
     batchTokens: histogram("espalier_score_batch_tokens", "Tokens in a batch for a model.", [], TOKENS),
