@@ -10,5 +10,6 @@ export { startJobWorkers, type JobWorkers, type JobWorkersOptions, type StopLimi
 export * from "./payloads.js";
 export { requeueActive } from "./requeue-active.js";
 export type { RunOutcome, RunReport } from "./run-job.js";
+export { SerializedPayload } from "./serialized-payload.js";
 export { JOB_SETTINGS, QUEUE_SETTINGS, type JobSettings, type QueueSettings } from "./settings.js";
 export type * from "./types.js";

@@ -8,9 +8,10 @@ import { followEvents } from "./job-events.js";
 import { JOB_KINDS } from "./job-names.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "./keys.js";
 import { fullRecordOf, hashOf, isEnded, LISTED_FIELDS, newHash, recordOf, type JobEnding } from "./record.js";
-import { bounded, connectRedis } from "./redis.js";
+import { bounded, connectRedis, isCluster } from "./redis.js";
 import { runScript } from "./scripts.js";
 import { Sweeper } from "./admission/sweeper.js";
+import { SerializedPayload } from "./serialized-payload.js";
 import { JOB_SETTINGS, type JobSettings } from "./settings.js";
 import type { JobClient, JobEvent, JobKind, JobRecord, PayloadStore, SubmitRequest } from "./types.js";
 import { Waiters } from "./waiters.js";
@@ -201,15 +202,16 @@ class RedisJobClient implements JobClient, QueueAges {
       ...{ id, tenant, memory, kind, state: "queued" },
       ...{ progress: { done: 0, total: 0 }, createdAt: this.#options.clock.now(), attempts: 0 },
     };
-    const text = JSON.stringify(request.payload);
+    const text = request.payload instanceof SerializedPayload ? request.payload.bytes : JSON.stringify(request.payload);
     const large = await this.#keepLarge(request, id, text);
     const admit = (of: JobRecord): Promise<void> =>
       this.#admission.submit(kind, dataOf(of, large ? undefined : request.payload), estimateCost(kind, text.length));
     return this.#call(async () => {
       if (idempotency === undefined) {
-        // Both leave in one write; the connection keeps their order.
-        const admitted = this.#admitOrForget(record, request, admit);
-        await Promise.all([this.#submitScript(record, request, watched), admitted]);
+        const told = this.#submitScript(record, request, watched);
+        // Both leave in one write, and a connection keeps their order; the nodes of a cluster keep none between them.
+        if (isCluster(this.#options.redis)) await told;
+        await Promise.all([told, this.#admitOrForget(record, request, admit)]);
         return { record, fresh: true };
       }
       const [outcome, known] = await this.#submitScript(record, request, watched);
@@ -271,14 +273,25 @@ class RedisJobClient implements JobClient, QueueAges {
   }
 
   /** Puts a large payload beside the queue, before anything refers to it. */
-  async #keepLarge(request: SubmitRequest, id: string, text: string): Promise<boolean> {
-    if (text.length <= LIMITS.payloadBytes && Buffer.byteLength(text) <= LIMITS.payloadBytes) return false;
+  async #keepLarge(request: SubmitRequest, id: string, text: string | Uint8Array): Promise<boolean> {
+    if (
+      typeof text === "string" &&
+      text.length <= LIMITS.payloadBytes &&
+      Buffer.byteLength(text) <= LIMITS.payloadBytes
+    ) {
+      return false;
+    }
     // Not worth a write while there is no queue to run it.
     await this.ping();
-    await this.#options.payloadStore.put(request.tenant, blobKey(id, "payload"), Buffer.from(text), {
-      memory: request.memory,
-      expiresAt: this.#options.clock.now() + 2 * RETENTION_SECONDS.failedJob * 1_000,
-    });
+    await this.#options.payloadStore.put(
+      request.tenant,
+      blobKey(id, "payload"),
+      typeof text === "string" ? Buffer.from(text) : text,
+      {
+        memory: request.memory,
+        expiresAt: this.#options.clock.now() + 2 * RETENTION_SECONDS.failedJob * 1_000,
+      },
+    );
     return true;
   }
 

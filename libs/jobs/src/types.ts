@@ -42,7 +42,7 @@ export interface SubmitRequest {
   readonly kind: JobKind;
   readonly tenant: string;
   readonly memory: string;
-  /** Validated already; JSON. Kept by reference over LIMITS.payloadBytes. */
+  /** Validated already; JSON, or a `SerializedPayload`. Kept by reference over LIMITS.payloadBytes. */
   readonly payload: unknown;
   /** Same key and fingerprint: the same job; another fingerprint: `idempotency_conflict`. 24 h. */
   readonly idempotency?: { readonly key: string; readonly fingerprint: string };
