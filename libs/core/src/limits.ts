@@ -5,6 +5,12 @@
 export const LIMITS = {
   /** Bytes of a request body: one insert of 50,000 short nodes fits. */
   bodyBytes: 32 * 1024 * 1024,
+  /** Bytes of a body that is parsed and checked on the event loop, which takes some milliseconds; larger ones get a thread. */
+  inlineBodyBytes: 256 * 1024,
+  /** Threads of an API process for large bodies: others need the cores too. */
+  largeBodyThreads: 2,
+  /** Large bodies that wait for such a thread: half a gigabyte at most, and a few seconds each. */
+  largeBodiesWaiting: 16,
   /** Nodes in one insert: one change set stays one bounded transaction. */
   insertNodes: 50_000,
   /** Depth of a tree below the root: bounds recursion and the length of a path key. */
@@ -106,6 +112,44 @@ export const LIMITS = {
   memoryImageBytes: 512 * 1024 * 1024,
   /** Rows of a tenant that one count of the outbox goes through: more says no more. */
   relayTenantRows: 10_000,
+  /** Milliseconds that one request to the vector store may take: far more than the slowest healthy one, less than a caller waits. */
+  storeCallMs: 15_000,
+  /** Further attempts of one request to the vector store after a lost connection; then the job's own retries. */
+  storeCallRetries: 3,
+  /** Connections of a process to the vector store: 100 queries at once wait for one another's answers, not for sockets. */
+  storeConnections: 64,
+  /** Points named in one request, or on one page, of the vector store: 4 ms of its work. */
+  storePoints: 1_000,
+  /** Requests of one call that are in flight to the vector store: it has few cores. */
+  storeRequestsInFlight: 4,
+  /** Bytes of one request that stores points: a fourth of what Qdrant accepts. */
+  storeBatchBytes: 8 * 1024 * 1024,
+  /** Contexts that a filter in the vector store names; more are sorted out by the caller. */
+  filterContexts: 1_000,
+  /** Texts that a query weighs itself because their points are not stored yet; more is back-pressure (`store_unavailable`). */
+  pendingTexts: 100_000,
+  /** Tenants of one look at the outbox; those that wait longest are in it. */
+  relayTenants: 1_000,
+  /** Texts of a claim: enough for two batches of a local model, little enough that a lost one costs a minute. */
+  relayBatchRows: 64,
+  /** Texts for which it is worth to wait for more while the model has its next claim at hand. */
+  relayBatchFewRows: 16,
+  /** Tokens of a claim: about what a model server takes at once. */
+  relayBatchTokens: 8_192,
+  /** Tokens that a tenant may claim each time it is its turn; four tenants share a claim. */
+  relayQuantumTokens: 2_048,
+  /** Milliseconds that a claim may wait and be worked on: longer than a dead worker's claim needs to run again elsewhere. */
+  rowLeaseMs: 180_000,
+  /** Failures of one text before it is given up: an offender is found in the first, the rest is for models that recover. */
+  rowFailures: 5,
+  /** Milliseconds before a row is tried again: after the first failure (it doubles), at most, and under back-pressure. */
+  rowRetryMs: 2_000,
+  rowRetryMaxMs: 60_000,
+  rowPressureMs: 2_000,
+  /** Points that a comparison of two stores holds at once (about 100 MB); a larger memory is walked several times. */
+  reconcilePoints: 500_000,
+  /** Rows under way with which comparing a memory says little: it is left to the next sweep. */
+  reconcileBusyRows: 1_000,
   /** Vectors in the tenants' persistent caches together (about 1 GB of 384 dimensions); the oldest go first. */
   cachedEmbeddings: 500_000,
   /** Entailment values in the tenants' persistent caches together; the oldest go first. */

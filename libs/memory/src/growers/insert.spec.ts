@@ -3,6 +3,8 @@ import { EspalierError, type MemoryScope, NODE_FIELD } from "#core";
 import type { InsertResult } from "../results.js";
 import type { MemoryServices } from "../services.js";
 import { aJob } from "../testing/a-memory.js";
+import { embedRows } from "../outbox/embed-rows.js";
+import { openApart } from "../testing/open-apart.js";
 import { openServices } from "../testing/open-services.js";
 import { WriteQueue } from "../writing/write-queue.js";
 import { Inserter, type InsertContext } from "./insert.js";
@@ -156,4 +158,29 @@ test("a cancelled insert stops before the commit, also while it waits for its tu
   await expect(running).rejects.toMatchObject({ code: "cancelled" });
   await expect(waiting).rejects.toMatchObject({ code: "cancelled" });
   expect(await services.tree.getMemory(scope)).toMatchObject({ revision: 0 });
+});
+
+test("where vectors lie apart an insert commits without a model, and is complete when its rows are done", async () => {
+  const { services, model, createMemory, claim } = openApart();
+  const scope = await createMemory();
+  model.failure = new EspalierError("model_unavailable", "down");
+  const progress: (readonly [number, number])[] = [];
+  const inserter = new Inserter(services, new WriteQueue());
+  const context = by(1, { progress: (done, total) => progress.push([done, total]) });
+  expect(await inserter.insert(scope, trip, context)).toMatchObject({ revision: 1, inserted: 4 });
+  expect(progress.at(-1)).toEqual([0, 4]);
+  expect(await inserter.isComplete(scope, aJob(1))).toBe(false);
+  model.failure = undefined;
+  expect(await claim("c")).toBe(3);
+  await embedRows(services, "c", { takenOver: 0 });
+  expect(await inserter.isComplete(scope, aJob(1))).toBe(true);
+  expect(await vectorCount(services, scope)).toBe(3);
+});
+
+test("where trees and vectors share a transaction an insert is complete with its commit", async () => {
+  const { services, createMemory } = openServices();
+  const scope = await createMemory();
+  const inserter = new Inserter(services, new WriteQueue());
+  await inserter.insert(scope, trip, by(1));
+  expect(await inserter.isComplete(scope, aJob(1))).toBe(true);
 });

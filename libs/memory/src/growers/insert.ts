@@ -6,6 +6,9 @@
  * 3. Texts are embedded through the tenant's cache; this is the long part, and a job killed in it resumes from the cache.
  * 4. If the memory's revision or settings moved meanwhile, back to 2; the vectors are cached now.
  * 5. One commit makes nodes, vectors and terms visible together. A conflict with another process: back to 2.
+ *
+ * Where trees and vectors lie apart, 3 is left out and the commit writes outbox rows instead of vectors: what was inserted
+ * is there, and found by queries, but the insert is complete only when its rows are done.
  */
 import { EspalierError, LIMITS, type MemoryScope } from "#core";
 import { throwIfAborted } from "#scoring";
@@ -52,9 +55,15 @@ export class Inserter {
       if (before !== undefined) return resultOf(before);
       const committed = await this.#attempt(scope, request, context);
       const result = resultOf(committed);
-      context.progress?.(result.inserted, result.inserted);
+      context.progress?.(this.services.apart === undefined ? result.inserted : 0, result.inserted);
       return result;
     });
+  }
+
+  /** Whether everything is stored that belongs to a job's insert, its vectors included. One statement where they lie apart. */
+  async isComplete({ tenant }: MemoryScope, job: string): Promise<boolean> {
+    const outstanding = await this.services.apart?.outbox.outstanding([{ tenant, job }]);
+    return outstanding?.has(job) !== true;
   }
 
   async #attempt(scope: MemoryScope, request: InsertRequest, context: InsertContext): Promise<CommitResult> {

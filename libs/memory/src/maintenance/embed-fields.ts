@@ -13,7 +13,8 @@ export interface EmbedFieldsResult {
 
 /**
  * Brings the declared attribute fields of a memory up to its head: vectors for their texts, and an index of their terms.
- * Queries do not depend on it, they compute what is missing; it only spares them the wait. Repeats safely.
+ * Queries do not depend on it, they compute what is missing; it only spares them the wait. Where trees and vectors lie apart
+ * the fields are only tracked: the outbox brings their texts to the score workers. Repeats safely.
  * `progress` counts field texts.
  */
 export async function embedFields(
@@ -28,6 +29,10 @@ export async function embedFields(
   let before = 0;
   for (const { field, count } of declared) {
     await indexField(services, scope, field, context);
+    if (services.apart !== undefined) {
+      await services.apart.outbox.track(scope, memory.embeddingModel, field);
+      continue;
+    }
     const filling = { memory, model: memory.embeddingModel, field };
     embedded += await fillVectors(services, filling, context, (stored) => {
       context.progress?.(Math.min(total, before + stored), total);

@@ -3,6 +3,7 @@ import { LIMITS, type MemoryScope } from "#core";
 import { Inserter } from "../growers/insert.js";
 import type { MemoryServices } from "../services.js";
 import { aJob } from "../testing/a-memory.js";
+import { openApart } from "../testing/open-apart.js";
 import { openServices } from "../testing/open-services.js";
 import { WriteQueue } from "../writing/write-queue.js";
 import { embedFields } from "./embed-fields.js";
@@ -99,4 +100,28 @@ test("a conversation declares no attribute fields", async () => {
   const scope = await createMemory({ structure: "conversation" });
   await insert(services, scope, ["beach"]);
   expect(await embedFields(services, scope)).toEqual({ fields: [], embedded: 0 });
+});
+
+test("where vectors lie apart the batch lane only tracks and indexes the fields, and makes rows for them", async () => {
+  const { services, model, createMemory } = openApart();
+  const scope = await createMemory();
+  await insert(services, scope, ["beach", "museum"]);
+  expect(await embedFields(services, scope)).toEqual({ fields: ["name", "note"], embedded: 0 });
+  expect(model.asked).toEqual([]);
+  expect(await services.apart.outbox.tracked(scope, "bag-of-words")).toEqual(["", "name", "note"]);
+  expect(await services.apart.outbox.backlog(1)).toEqual([{ tenant: "default", rows: 6 }]);
+  expect(await services.lexical.indexed(scope, "note")).toBe(true);
+});
+
+test("where vectors lie apart a memory moves to another model too, and its texts follow its templates", async () => {
+  const { services, createMemory } = openApart();
+  const scope = await createMemory({ structure: "conversation" });
+  await insert(services, scope, days(0, 30));
+  await services.tree.updateMemory(scope, { nextEmbeddingModel: "other-words", templates: { Day: "on {name}" } }, 1);
+  expect(await retext(services, new WriteQueue(), scope, by())).toMatchObject({ changed: 30 });
+  const result = await reembed(services, new WriteQueue(), scope, {});
+  expect(result).toMatchObject({ model: "other-words", embedded: 30 });
+  expect(await services.tree.getMemory(scope)).toMatchObject({ embeddingModel: "other-words" });
+  expect(await count(services, scope, "bag-of-words")).toBe(0);
+  expect((await services.apart.outbox.expectation(scope, "bag-of-words")).pending).toBe(0);
 });

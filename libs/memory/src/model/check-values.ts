@@ -57,11 +57,23 @@ export function checkCount(entries: number, at: Location): void {
   );
 }
 
+/** Where an entry of attributes is. */
+export function entryAt(parent: Location, name: string): Location {
+  return { ...parent, path: `${parent.path}.${name.length <= 160 ? name.toWellFormed() : "…"}` };
+}
+
+/**
+ * Each item prints at least two characters: a list that cannot fit is refused without being walked.
+ * @throws EspalierError `attribute_too_large`
+ */
+export function checkItems(items: number, at: Location): void {
+  if (items > LIMITS.attributeBytes) throw tooLarge(at);
+}
+
 function checkEntry(name: string, value: unknown, role: "attribute" | "metadata", parent: Location): AttributeValue {
-  const at = { ...parent, path: `${parent.path}.${name.length <= 160 ? name.toWellFormed() : "…"}` };
+  const at = entryAt(parent, name);
   checkName(name, role, at);
-  // Each item prints at least two characters: a list that cannot fit is refused without being walked.
-  if (Array.isArray(value) && value.length > LIMITS.attributeBytes) throw tooLarge(at);
+  if (Array.isArray(value)) checkItems(value.length, at);
   if (!isAttributeValue(value)) throw notAnAttribute(value, at);
   if (typeof value === "string") checkText(value, at);
   else if (Array.isArray(value)) {

@@ -96,3 +96,11 @@ test("attributes are counted as they come: nothing after the one too many is rea
   const many = Array.from({ length: 65 }, (_, index) => `a${index}=""`).join(" ");
   expect(errorOf(() => parseXml(`<A ${many} <`)).code).toBe("too_many_attributes");
 });
+
+test("values of one name are counted as they come: nothing after the one too many is read", () => {
+  const many = "<t>x</t>".repeat(LIMITS.attributeBytes + 1);
+  expect(errorOf(() => parseXml(`<A>${many}<`))).toMatchObject({
+    code: "attribute_too_large",
+    details: { path: "xml.t", line: 1, column: 2 },
+  });
+});

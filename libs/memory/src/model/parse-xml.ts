@@ -2,7 +2,7 @@ import { SaxesParser } from "saxes";
 import { type Attributes, EspalierError } from "#core";
 import type { TreeNode } from "../memory.js";
 import { checkDepth, countNode } from "./check-tree.js";
-import { checkAttributes, checkCount } from "./check-values.js";
+import { checkAttributes, checkCount, checkItems, entryAt } from "./check-values.js";
 import { checkName, type Location } from "./names.js";
 
 /** The attribute that holds an element's own text. */
@@ -12,8 +12,8 @@ const TEXT_ATTRIBUTE = "text";
 interface Draft {
   readonly name: string;
   readonly at: Location;
-  /** In document order; several values of one name become a list. */
-  readonly values: [name: string, value: string][];
+  /** By name, names in the order in which they came; several values of one become a list. */
+  readonly values: Map<string, string[]>;
   readonly children: TreeNode[];
   /** Runs of own text between child elements, trimmed. */
   readonly texts: string[];
@@ -63,8 +63,8 @@ export function parseXml(xml: string): readonly TreeNode[] {
       parent.structured = true;
       endRun(parent);
     }
-    const values = Object.entries(tag.attributes);
-    open.push({ name: tag.name, at: start, values, children: [], texts: [], run: "", structured: values.length > 0 });
+    const values = new Map(Object.entries(tag.attributes).map(([name, value]) => [name, [value]]));
+    open.push({ name: tag.name, at: start, values, children: [], texts: [], run: "", structured: values.size > 0 });
     checkDepth(open.length, start);
   });
   const text = (piece: string): void => {
@@ -81,7 +81,7 @@ export function parseXml(xml: string): readonly TreeNode[] {
     const [own] = element.texts;
     if (parent !== undefined && own !== undefined && !element.structured) {
       checkName(element.name, "attribute", element.at);
-      parent.values.push([element.name, own]);
+      addValue(parent, element.name, own);
       return;
     }
     const node = toNode(element);
@@ -102,19 +102,24 @@ function endRun(element: Draft): void {
 
 function toNode(element: Draft): TreeNode {
   checkName(element.name, "type", element.at);
-  const values = [...element.values];
-  if (element.texts.length > 0) values.push([TEXT_ATTRIBUTE, element.texts.join(" ")]);
-  return { type: element.name, attributes: gather(values, element.at), metadata: {}, children: element.children };
+  if (element.texts.length > 0) addValue(element, TEXT_ATTRIBUTE, element.texts.join(" "));
+  return { type: element.name, attributes: attributesOf(element), metadata: {}, children: element.children };
 }
 
-function gather(values: readonly (readonly [name: string, value: string])[], at: Location): Attributes {
-  const byName = new Map<string, string[]>();
-  for (const [name, value] of values) {
-    const list = byName.get(name);
-    if (list === undefined) byName.set(name, [value]);
-    else list.push(value);
+/** One more value. Counted as they come: what can never be stored is not gathered to its end. */
+function addValue({ values, at }: Draft, name: string, value: string): void {
+  const list = values.get(name);
+  if (list === undefined) {
+    values.set(name, [value]);
+    checkCount(values.size, at);
+  } else {
+    list.push(value);
+    checkItems(list.length, entryAt(at, name));
   }
-  const entries = Array.from(byName, ([name, list]) => [name, list.length === 1 ? list[0] : list] as const);
+}
+
+function attributesOf({ values, at }: Draft): Attributes {
+  const entries = Array.from(values, ([name, list]) => [name, list.length === 1 ? list[0] : list] as const);
   return checkAttributes(Object.fromEntries(entries), "attribute", at);
 }
 

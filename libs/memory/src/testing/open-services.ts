@@ -36,6 +36,7 @@ export function openServices(
     vectors: stores.vectors,
     lexical: stores.lexical,
     caches: stores.caches,
+    ...(stores.apart !== undefined && { apart: stores.apart }),
     embeddingModels: {
       default: model.id,
       get: async (id) => {

@@ -15,7 +15,8 @@ const NODES_PER_TURN = 200;
 export type BuiltStates = Pick<ChangeSet, "states" | "vectors" | "terms" | "termFields">;
 
 /**
- * Texts, token counts, vectors and term weights of planned nodes under a memory's settings. Equal texts are embedded once;
+ * Texts, token counts, vectors and term weights of planned nodes under a memory's settings. Where trees and vectors lie apart
+ * there are no vectors: the commit writes outbox rows for them. Equal texts are embedded once;
  * the tenant's cache keeps vectors as they come, so that a killed job resumes. The shortest texts go first, which leaves the
  * model little padding. Cost: the model's, plus O(length) for tokens and terms, counted while the model works.
  */
@@ -49,6 +50,7 @@ async function embedTexts(
   texts: readonly string[],
   { signal, progress }: RunContext,
 ): Promise<ReadonlyMap<string, Embedding>> {
+  if (services.apart !== undefined) return new Map();
   const wanted = [...new Set(texts)].filter((text) => text !== "").sort((one, other) => one.length - other.length);
   if (wanted.length === 0) return new Map();
   const embedder = await services.embeddingModels.get(memory.embeddingModel);

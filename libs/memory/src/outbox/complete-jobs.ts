@@ -1,0 +1,64 @@
+import { EspalierError, ERRORS, type ErrorCode } from "#core";
+import type { Outbox, Outstanding } from "../ports/outbox.js";
+
+/** A job that waits for outbox rows. */
+export interface WaitingJob {
+  readonly tenant: string;
+  readonly job: string;
+}
+
+/** How such a job ends. */
+type Outcome =
+  | { readonly state: "completed" }
+  | {
+      readonly state: "failed" | "dead";
+      readonly error: {
+        readonly code: ErrorCode;
+        readonly message: string;
+        readonly details: Readonly<Record<string, unknown>>;
+      };
+    };
+
+/** Where jobs wait. Both repeat safely, and do nothing for a job that does not wait (any more, or yet). */
+export interface JobsInWaiting {
+  /** Tells how many rows are left. */
+  progress(job: WaitingJob, left: number): Promise<void>;
+  /** True if it ended by this. */
+  release(job: WaitingJob, outcome: Outcome): Promise<boolean>;
+}
+
+/**
+ * Ends those of the jobs whose rows are all done, and those with a row that was given up: the nodes of such an insert are
+ * stored, but not all of them can be found by meaning, and its caller should know. Tells the others' progress. Run after
+ * each claim for the jobs of its rows, and now and then for all that wait. Answers how many ended. One statement, and one
+ * call per job.
+ */
+export async function completeJobs(
+  outbox: Pick<Outbox, "outstanding">,
+  waiting: JobsInWaiting,
+  jobs: readonly WaitingJob[],
+): Promise<number> {
+  if (jobs.length === 0) return 0;
+  const outstanding = await outbox.outstanding(jobs);
+  const ended = await Promise.all(
+    jobs.map(async (job) => {
+      const left = outstanding.get(job.job);
+      if (left === undefined) return waiting.release(job, { state: "completed" });
+      if (left.failed > 0) return waiting.release(job, failureOf(left));
+      await waiting.progress(job, left.rows);
+      return false;
+    }),
+  );
+  return ended.filter(Boolean).length;
+}
+
+function failureOf({ failed, error }: Outstanding): Outcome {
+  const code = error !== undefined && isCode(error.code) ? error.code : "internal";
+  const message = `The nodes are stored, but ${failed} of their texts could not be embedded: ${error?.message ?? "no reason is known"}`;
+  const { kind, details } = new EspalierError(code, message, { details: { failed } });
+  return { state: kind.retryable ? "dead" : "failed", error: { code, message, details } };
+}
+
+function isCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERRORS, code);
+}

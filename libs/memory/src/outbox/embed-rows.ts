@@ -1,0 +1,222 @@
+/**
+ * The work on one claim of outbox rows: texts become points, states that ended become so in their points.
+ *
+ * Every row ends in one of these ways, on its own:
+ * - done: its point is stored, which removes the row;
+ * - failed: its text cannot be embedded (or its point not be stored); it is tried again later, and given up in the end;
+ * - released: nothing is wrong with it, but the model or a store has no time or is away (back-pressure). No failure counts.
+ *
+ * A claim that was taken over from a worker that died is worked on row by row, and each row counts as failed before it is
+ * tried: the one that kills its worker is given up in the end, and takes none of the others with it.
+ */
+import pLimit from "p-limit";
+import { EspalierError, LIMITS, toEspalierError, type ErrorCode } from "#core";
+import { throwIfAborted, type Embedder, type Embedding } from "#scoring";
+import type { OutboxRow } from "../ports/outbox.js";
+import type { ApartServices } from "./apart-services.js";
+import type { WaitingJob } from "./complete-jobs.js";
+
+/** Memories whose points are stored at once: each is a call or two of the stores. */
+const MEMORIES_AT_ONCE = 8;
+
+/** What is no fault of a row: it is the model or a store that has to recover. */
+const PRESSURE: ReadonlySet<ErrorCode> = new Set([
+  "model_unavailable",
+  "model_overloaded",
+  "model_timeout",
+  "store_unavailable",
+  "cancelled",
+]);
+
+/** What one text among others can be to blame for. */
+const OF_ONE_TEXT: ReadonlySet<ErrorCode> = new Set(["model_out_of_memory", "model_bad_output", "model_refused"]);
+
+export interface EmbedRowsContext {
+  readonly signal?: AbortSignal | undefined;
+  /** How often the claim was taken over from a worker that died in it. */
+  readonly takenOver: number;
+}
+
+export interface EmbedRowsResult {
+  readonly done: number;
+  readonly failed: number;
+  readonly released: number;
+  /** Jobs that may have nothing left to wait for. */
+  readonly jobs: readonly WaitingJob[];
+  /** Why rows were released: whoever works on claims should pause. */
+  readonly pressure?: EspalierError;
+}
+
+/** How a row ended: with an error, or done. */
+type Outcomes = ReadonlyMap<OutboxRow, EspalierError | undefined>;
+
+/**
+ * Works on what is left of a claim; a claim whose rows went to another one is nothing to do. Rows that had no end when this
+ * throws are free again when their lease ends.
+ * @throws EspalierError `store_unavailable` of the tree store, `cancelled` (the rows are released then)
+ */
+export async function embedRows(
+  services: ApartServices,
+  claim: string,
+  context: EmbedRowsContext,
+): Promise<EmbedRowsResult> {
+  const rows = await services.apart.outbox.claimed(claim, LIMITS.rowLeaseMs);
+  const parts = context.takenOver > 0 ? rows.map((row) => [row]) : [rows];
+  const outcomes = new Map<OutboxRow, EspalierError | undefined>();
+  try {
+    for (const part of parts) {
+      throwIfAborted(context.signal);
+      if (context.takenOver > 0) await suspect(services, claim, part);
+      for (const [row, outcome] of await workOn(services, part, context.signal)) outcomes.set(row, outcome);
+    }
+    throwIfAborted(context.signal);
+  } catch (error) {
+    await services.apart.outbox.release(claim, 0);
+    throw error;
+  }
+  return settle(services, claim, outcomes);
+}
+
+/** Counts a failure ahead of the try, from which it may not come back. */
+async function suspect({ apart }: ApartServices, claim: string, rows: readonly OutboxRow[]): Promise<void> {
+  for (const row of rows) {
+    await apart.outbox.fail(claim, [row], {
+      code: "internal",
+      message: "A worker died or hung while it worked on this text and others.",
+      afterMs: LIMITS.rowLeaseMs,
+      final: row.failures + 1 >= LIMITS.rowFailures,
+    });
+  }
+}
+
+async function workOn(
+  services: ApartServices,
+  rows: readonly OutboxRow[],
+  signal: AbortSignal | undefined,
+): Promise<Outcomes> {
+  const outcomes = new Map<OutboxRow, EspalierError | undefined>();
+  const [vector, payload] = [
+    rows.filter(({ task }) => task === "vector"),
+    rows.filter(({ task }) => task === "payload"),
+  ];
+  const embeddings = await embedAll(services, vector, signal);
+  const limit = pLimit(MEMORIES_AT_ONCE);
+  const attempt = (part: readonly OutboxRow[], store: () => Promise<void>): Promise<void> =>
+    limit(async () => {
+      const error = await store().then(() => undefined, toEspalierError);
+      for (const row of part) outcomes.set(row, error);
+    });
+  const embedded = vector.filter((row) => {
+    const outcome = embeddings.get(row);
+    if (outcome instanceof EspalierError) outcomes.set(row, outcome);
+    return !(outcome instanceof EspalierError);
+  });
+  await Promise.all([
+    ...grouped(payload, ({ scope, model }) => `${scope.memory}\n${model}`).map((part) =>
+      attempt(part, () => services.apart.points.refresh(part[0].scope, part[0].model, part)),
+    ),
+    ...grouped(embedded, ({ scope }) => scope.memory).map((part) =>
+      attempt(part, () =>
+        services.vectors.upsert(
+          part[0].scope,
+          part.flatMap((row) => pointOf(row, embeddings.get(row))),
+        ),
+      ),
+    ),
+  ]);
+  return outcomes;
+}
+
+function pointOf({ id, born, field, model }: OutboxRow, embedding: Embedding | EspalierError | undefined) {
+  return embedding === undefined || embedding instanceof EspalierError ? [] : [{ id, born, field, model, embedding }];
+}
+
+/** The vectors of rows, or why there is none. A cache belongs to a tenant, a front to a model. */
+async function embedAll(
+  services: ApartServices,
+  rows: readonly OutboxRow[],
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<OutboxRow, Embedding | EspalierError>> {
+  const parts = grouped(rows, ({ scope, model }) => `${scope.tenant}\n${model}`);
+  const embedded = await Promise.all(
+    parts.map(async (part): Promise<(readonly [OutboxRow, Embedding | EspalierError])[]> => {
+      const [{ scope, model }] = part;
+      try {
+        const embedder = await services.embeddingModels.get(model);
+        const embed = embedWith(embedder, { signal, cache: services.caches.embeddings(scope.tenant) });
+        const found = await embed(part.map(({ text }) => text));
+        return part.map((row, index) => [row, found[index] ?? missingAnswer()]);
+      } catch (error) {
+        return part.map((row) => [row, toEspalierError(error)]);
+      }
+    }),
+  );
+  return new Map(embedded.flat());
+}
+
+/** All texts at once; if one of them may be to blame for a failure, each by itself (what was computed is cached). */
+function embedWith(embedder: Embedder, options: Parameters<Embedder["embed"]>[1]) {
+  return async (texts: readonly string[]): Promise<readonly (Embedding | EspalierError)[]> => {
+    try {
+      return (await embedder.embed(texts, options)).embeddings;
+    } catch (thrown) {
+      const error = toEspalierError(thrown);
+      if (!OF_ONE_TEXT.has(error.code) || texts.length === 1) return texts.map(() => error);
+      return Promise.all(
+        texts.map(async (text) => {
+          try {
+            return (await embedder.embed([text], options)).embeddings[0] ?? missingAnswer();
+          } catch (own) {
+            return toEspalierError(own);
+          }
+        }),
+      );
+    }
+  };
+}
+
+function missingAnswer(): EspalierError {
+  return new EspalierError("internal", "The embedder left a text out.");
+}
+
+/** Tells the outbox how the rows ended that are not done. */
+async function settle({ apart }: ApartServices, claim: string, outcomes: Outcomes): Promise<EmbedRowsResult> {
+  const done: OutboxRow[] = [];
+  const failed: { readonly row: OutboxRow; readonly error: EspalierError }[] = [];
+  const released: EspalierError[] = [];
+  for (const [row, error] of outcomes) {
+    // A memory that was deleted meanwhile took its rows with it.
+    if (error === undefined || error.code === "memory_not_found") done.push(row);
+    else if (PRESSURE.has(error.code)) released.push(error);
+    else failed.push({ row, error });
+  }
+  for (const part of grouped(failed, ({ row, error }) => `${row.failures}\n${error.code}\n${error.message}`)) {
+    const [{ row, error }] = part;
+    await apart.outbox.fail(
+      claim,
+      part.map((one) => one.row),
+      {
+        ...{ code: error.code, message: error.message, final: row.failures + 1 >= LIMITS.rowFailures },
+        afterMs: Math.min(LIMITS.rowRetryMaxMs, LIMITS.rowRetryMs * 2 ** row.failures),
+      },
+    );
+  }
+  const [pressure] = released;
+  if (pressure !== undefined) await apart.outbox.release(claim, LIMITS.rowPressureMs);
+  const ended = [...done, ...failed.map(({ row }) => row)];
+  return {
+    ...{ done: done.length, failed: failed.length, released: released.length, jobs: jobsOf(ended) },
+    ...(pressure !== undefined && { pressure }),
+  };
+}
+
+function jobsOf(rows: readonly OutboxRow[]): readonly WaitingJob[] {
+  const jobs = new Map<string, WaitingJob>();
+  for (const { scope, job } of rows) if (job !== undefined) jobs.set(job, { tenant: scope.tenant, job });
+  return [...jobs.values()];
+}
+
+/** Groups of at least one, in the order of their first. */
+function grouped<T>(items: readonly T[], keyOf: (item: T) => string): readonly (readonly [T, ...T[]])[] {
+  return [...Map.groupBy(items, keyOf).values()].map((group) => group as [T, ...T[]]);
+}
