@@ -72,7 +72,7 @@ const inState = (id: string, state: JobRecord["state"]): Promise<JobRecord> =>
 /** What the program writes to stderr when it does not start, and its exit code. */
 const refused = (args: readonly string[], variables: NodeJS.ProcessEnv): Promise<{ code: unknown; said: string }> => {
   const { promise, resolve: end } = Promise.withResolvers<{ code: unknown; said: string }>();
-  const quiet = { REDIS_URL: "", NODE_OPTIONS: "" };
+  const quiet = { REDIS_URL: "", NEO4J_URI: "", QDRANT_URL: "", NODE_OPTIONS: "" };
   const options = { env: { ...process.env, ...quiet, ...environment, ESPALIER_DATA: folder, ...variables } };
   execFile(process.execPath, ["--no-warnings", PROGRAM, ...args], options, (error, _stdout, said) => {
     end({ code: error?.code ?? 0, said });

@@ -45,7 +45,7 @@ function start(
   environment: NodeJS.ProcessEnv,
 ): { child: ChildProcess; out: () => string; err: () => string } {
   // Empty counts as unset: what this shell is configured for is none of the test's business.
-  const unset = { REDIS_URL: "", ESPALIER_URL: "", ESPALIER_KEY: "", NODE_OPTIONS: "" };
+  const unset = { REDIS_URL: "", NEO4J_URI: "", QDRANT_URL: "", ESPALIER_URL: "", ESPALIER_KEY: "", NODE_OPTIONS: "" };
   const child = spawn(join(ROOT, "bin", "espalier"), args, {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...unset, LOG_LEVEL: "warn", ...environment },

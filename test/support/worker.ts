@@ -47,6 +47,9 @@ export async function startWorkerProcess(options: WorkerProcessOptions): Promise
     env: {
       ...process.env,
       NODE_OPTIONS: "",
+      // A Qdrant that the suites of the stores use is none of this worker's.
+      NEO4J_URI: "",
+      QDRANT_URL: "",
       LOG_LEVEL: "error",
       REDIS_URL: `unix://${options.redis}`,
       ESPALIER_DATA: options.dataFolder,

@@ -1,9 +1,11 @@
-import { parseConfig } from "#core";
+import { readFileSync } from "node:fs";
+import { fillFromFiles, parseConfig } from "#core";
 import { openApi } from "./open-api.js";
 
 /** `node dist/apps/api/src/main.js`: the API alone, configured by the environment. SIGTERM and SIGINT drain; a second one ends at once. */
 async function main(): Promise<void> {
-  const config = parseConfig(process.env, { REDIS_URL: "API and workers share it" });
+  const environment = fillFromFiles(process.env, (path) => readFileSync(path, "utf8"));
+  const config = parseConfig(environment, { REDIS_URL: "API and workers share it" });
   const api = await openApi({ ...config, redisUrl: config.redisUrl ?? "" });
   if (api.createdKey !== undefined) {
     process.stdout.write(`admin key (shown once, kept in ${api.keyFile}): ${api.createdKey}\n`);

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { fillFromFiles } from "#core";
 
 /** The checkout: four folders above this file, in the sources and in dist alike once `dist/` is taken off. */
 const here = resolve(import.meta.dirname, "../../..");
@@ -12,11 +14,15 @@ export function setting(environment: NodeJS.ProcessEnv, name: string): string | 
   return value === "" ? undefined : value;
 }
 
-/** The environment with the places that depend on the checkout filled in, whatever folder a command is called from. */
+/**
+ * The environment with variables that are given as files read, and with the places that depend on the checkout filled in,
+ * whatever folder a command is called from.
+ */
 export function environmentWithPlaces(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const filled = fillFromFiles(environment, (path) => readFileSync(path, "utf8"));
   return {
-    ...environment,
-    ESPALIER_MODELS: resolve(setting(environment, "ESPALIER_MODELS") ?? resolve(ROOT, ".models")),
-    ESPALIER_DATA: resolve(setting(environment, "ESPALIER_DATA") ?? ".espalier"),
+    ...filled,
+    ESPALIER_MODELS: resolve(setting(filled, "ESPALIER_MODELS") ?? resolve(ROOT, ".models")),
+    ESPALIER_DATA: resolve(setting(filled, "ESPALIER_DATA") ?? ".espalier"),
   };
 }

@@ -38,8 +38,55 @@ test("a provider that needs more says what, and because of what", () => {
   expect(problemsOf({ ENTAILMENT_PROVIDER: "openai" })[0]).toMatch(/no entailment endpoint/);
 });
 
-test("a store that this version does not have is refused, not ignored", () => {
-  expect(problemsOf({ NEO4J_URI: "bolt://localhost:7687" })[0]).toMatch(/^NEO4J_URI .*distributed/);
+const stores = { NEO4J_URI: "neo4j://graph:7687", QDRANT_URL: "http://vectors:6333" };
+
+test("with an address of Neo4j and one of Qdrant it is the distributed profile", () => {
+  expect(parseConfig({}).distributed).toBeUndefined();
+  expect(parseConfig(stores).distributed).toEqual({
+    neo4j: { uri: "neo4j://graph:7687", username: "neo4j" },
+    qdrant: { url: "http://vectors:6333", quantization: "none" },
+  });
+  const settings = {
+    ...{ NEO4J_USERNAME: "espalier", NEO4J_PASSWORD: "p", NEO4J_DATABASE: "memories" },
+    ...{ QDRANT_API_KEY: "k", QDRANT_QUANTIZATION: "scalar", QDRANT_EXACT_BELOW: "0" },
+  };
+  expect(parseConfig({ ...stores, ...settings }).distributed).toEqual({
+    neo4j: { uri: "neo4j://graph:7687", username: "espalier", password: "p", database: "memories" },
+    qdrant: { url: "http://vectors:6333", apiKey: "k", quantization: "scalar", exactBelow: 0 },
+  });
+});
+
+test("one of the two addresses without the other is a problem", () => {
+  expect(problemsOf({ NEO4J_URI: stores.NEO4J_URI })[0]).toMatch(/^QDRANT_URL is needed because NEO4J_URI is set/);
+  expect(problemsOf({ QDRANT_URL: stores.QDRANT_URL })[0]).toMatch(/^NEO4J_URI is needed because QDRANT_URL is set/);
+});
+
+test("addresses of stores that no driver takes are refused", () => {
+  const refused = (variables: Record<string, string>): readonly string[] => problemsOf({ ...stores, ...variables });
+  for (const address of ["http://graph:7474", "graph:7687", "neo4j://", "neo4j://neo4j:secret@graph:7687"]) {
+    expect(refused({ NEO4J_URI: address })).toEqual([expect.stringMatching(/^NEO4J_URI must be/)]);
+  }
+  for (const address of ["neo4j://graph:7687", "bolt+s://graph", "neo4j+ssc://[::1]:7687/"]) {
+    expect(refused({ NEO4J_URI: address })).toEqual([]);
+  }
+  expect(refused({ QDRANT_URL: "vectors:6334" })).toEqual([expect.stringMatching(/^QDRANT_URL must be/)]);
+  expect(refused({ QDRANT_QUANTIZATION: "binary", QDRANT_EXACT_BELOW: "1.5" })).toHaveLength(2);
+});
+
+test("the password of Redis goes into its address, whatever characters it has", () => {
+  const redisUrl = parseConfig({ REDIS_URL: "redis://queue:6379/1", REDIS_PASSWORD: "a/b:c@d%" }).redisUrl;
+  expect(new URL(redisUrl!).host).toBe("queue:6379");
+  expect(decodeURIComponent(new URL(redisUrl!).password)).toBe("a/b:c@d%");
+  expect(parseConfig({ REDIS_URL: redisUrl!, REDIS_PASSWORD: "a/b:c@d%" }).redisUrl).toBe(redisUrl);
+  expect(problemsOf({ REDIS_URL: "redis://:one@queue", REDIS_PASSWORD: "other" })[0]).toMatch(/^REDIS_PASSWORD is not/);
+  expect(problemsOf({ REDIS_URL: "unix:///run/redis.sock", REDIS_PASSWORD: "p" })).toEqual([
+    "REDIS_PASSWORD cannot be sent to an address without a host: unset it",
+  ]);
+  expect(problemsOf({ REDIS_PASSWORD: "p" })).toEqual(["REDIS_URL is needed because REDIS_PASSWORD is set"]);
+});
+
+test("what is wrong between variables is listed together with what is wrong in one", () => {
+  expect(problemsOf({ NEO4J_URI: stores.NEO4J_URI, ESPALIER_PORT: "99999" })).toHaveLength(2);
 });
 
 test("metrics have a port of their own only when one is set", () => {

@@ -6,6 +6,14 @@ const port = z.coerce.number().int().min(0).max(65_535);
 const positive = z.coerce.number().int().positive();
 
 const provider = z.enum(["local", "tei", "openai"]);
+const quantization = z.enum(["none", "scalar"]);
+const boltUrl = z
+  .string()
+  .regex(
+    /^(neo4j|bolt)(\+s|\+ssc)?:\/\/[^/?#@\s]+\/?$/,
+    "must be a Neo4j address without a password, as neo4j://host:7687",
+  );
+const httpUrl = z.url({ protocol: /^https?$/, error: "must be an address as http://host:6333" });
 
 /** One model server as the environment describes it. */
 export interface ModelConfig {
@@ -17,62 +25,105 @@ export interface ModelConfig {
   readonly apiKey?: string;
 }
 
-const environment = z
-  .object({
-    REDIS_URL: url.optional(),
-    NEO4J_URI: text.optional(),
-    QDRANT_URL: text.optional(),
-    EMBEDDING_PROVIDER: provider.default("local"),
-    EMBEDDING_URL: url.optional(),
-    EMBEDDING_MODEL: text.optional(),
-    EMBEDDING_API_KEY: text.optional(),
-    ENTAILMENT_PROVIDER: provider.optional(),
-    ENTAILMENT_URL: url.optional(),
-    ENTAILMENT_MODEL: text.optional(),
-    ENTAILMENT_API_KEY: text.optional(),
-    ESPALIER_PORT: port.default(7700),
-    ESPALIER_HOST: text.default("127.0.0.1"),
-    ESPALIER_DATA: text.default(".espalier"),
-    /** Folder with the fetched models. */
-    ESPALIER_MODELS: text.default(".models"),
-    ESPALIER_BODY_LIMIT: positive.optional(),
-    /** Serves `/metrics` without a key on a port of its own (0: any free one); unset: on the API's port, for operators. */
-    ESPALIER_METRICS_PORT: port.optional(),
-    ESPALIER_SHUTDOWN_SECONDS: positive.max(600).default(10),
-    LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
-  })
-  .superRefine((value, context) => {
-    const need = (name: keyof typeof value, because: string): void => {
-      if (value[name] === undefined) {
-        context.addIssue({ code: "custom", path: [name], message: `is needed because ${because}` });
-      }
-    };
-    for (const name of ["NEO4J_URI", "QDRANT_URL"] as const) {
-      if (value[name] !== undefined) {
-        context.addIssue({
-          code: "custom",
-          path: [name],
-          message: "asks for the distributed profile, which this version does not have: unset it",
-        });
-      }
-    }
-    if (value.EMBEDDING_PROVIDER !== "local")
-      need("EMBEDDING_URL", `EMBEDDING_PROVIDER is ${value.EMBEDDING_PROVIDER}`);
-    if (value.EMBEDDING_PROVIDER === "openai") need("EMBEDDING_MODEL", "EMBEDDING_PROVIDER is openai");
-    if (value.ENTAILMENT_PROVIDER === "tei") need("ENTAILMENT_URL", "ENTAILMENT_PROVIDER is tei");
-    if (value.ENTAILMENT_PROVIDER === "local") need("ENTAILMENT_MODEL", "ENTAILMENT_PROVIDER is local");
-    if (value.ENTAILMENT_PROVIDER === "openai") {
-      context.addIssue({
-        code: "custom",
-        path: ["ENTAILMENT_PROVIDER"],
-        message: "must be local or tei: the OpenAI API has no entailment endpoint",
-      });
-    }
-  });
+/** Where the distributed profile keeps trees (Neo4j) and vectors (Qdrant). */
+export interface DistributedConfig {
+  readonly neo4j: {
+    /** `neo4j://host:7687`, `bolt://…`; `neo4j+s://…` for TLS. */
+    readonly uri: string;
+    readonly username: string;
+    /** Absent: the server has authentication off. */
+    readonly password?: string;
+    /** Absent: the user's home database. */
+    readonly database?: string;
+  };
+  readonly qdrant: {
+    readonly url: string;
+    readonly apiKey?: string;
+    /** Of collections that are made from now on. `scalar`: a byte a dimension, rescored with the whole vector. */
+    readonly quantization: z.infer<typeof quantization>;
+    /** Searches over fewer candidates are exact. Absent: the store's own threshold. */
+    readonly exactBelow?: number;
+  };
+}
+
+const environment = z.object({
+  REDIS_URL: url.optional(),
+  /** Put into REDIS_URL, so that the address can be told to anyone. */
+  REDIS_PASSWORD: text.optional(),
+  NEO4J_URI: boltUrl.optional(),
+  NEO4J_USERNAME: text.default("neo4j"),
+  NEO4J_PASSWORD: text.optional(),
+  NEO4J_DATABASE: text.optional(),
+  QDRANT_URL: httpUrl.optional(),
+  QDRANT_API_KEY: text.optional(),
+  QDRANT_QUANTIZATION: quantization.default("none"),
+  QDRANT_EXACT_BELOW: z.coerce.number().int().min(0).optional(),
+  EMBEDDING_PROVIDER: provider.default("local"),
+  EMBEDDING_URL: url.optional(),
+  EMBEDDING_MODEL: text.optional(),
+  EMBEDDING_API_KEY: text.optional(),
+  ENTAILMENT_PROVIDER: provider.optional(),
+  ENTAILMENT_URL: url.optional(),
+  ENTAILMENT_MODEL: text.optional(),
+  ENTAILMENT_API_KEY: text.optional(),
+  ESPALIER_PORT: port.default(7700),
+  ESPALIER_HOST: text.default("127.0.0.1"),
+  ESPALIER_DATA: text.default(".espalier"),
+  /** Folder with the fetched models. */
+  ESPALIER_MODELS: text.default(".models"),
+  ESPALIER_BODY_LIMIT: positive.optional(),
+  /** Serves `/metrics` without a key on a port of its own (0: any free one); unset: on the API's port, for operators. */
+  ESPALIER_METRICS_PORT: port.optional(),
+  ESPALIER_SHUTDOWN_SECONDS: positive.max(600).default(10),
+  LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+});
+
+/** Every variable that the configuration knows. Each can be given as a file too: `NAME_FILE`, see `fillFromFiles`. */
+export const CONFIG_VARIABLES: readonly string[] = Object.keys(environment.shape);
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+/** What is wrong between variables that are right by themselves, a line each. */
+function problemsBetween(set: Variables): readonly string[] {
+  const { EMBEDDING_PROVIDER: embedding, ENTAILMENT_PROVIDER: entailment } = set;
+  const missing = (name: string, because: string): readonly string[] =>
+    set[name] === undefined ? [`${name} is needed because ${because}`] : [];
+  return [
+    ...(set["NEO4J_URI"] !== undefined
+      ? missing("QDRANT_URL", "NEO4J_URI is set: trees in one, vectors in the other")
+      : []),
+    ...(set["QDRANT_URL"] !== undefined
+      ? missing("NEO4J_URI", "QDRANT_URL is set: trees in one, vectors in the other")
+      : []),
+    ...(embedding === "tei" || embedding === "openai"
+      ? missing("EMBEDDING_URL", `EMBEDDING_PROVIDER is ${embedding}`)
+      : []),
+    ...(embedding === "openai" ? missing("EMBEDDING_MODEL", "EMBEDDING_PROVIDER is openai") : []),
+    ...(entailment === "tei" ? missing("ENTAILMENT_URL", "ENTAILMENT_PROVIDER is tei") : []),
+    ...(entailment === "local" ? missing("ENTAILMENT_MODEL", "ENTAILMENT_PROVIDER is local") : []),
+    ...(entailment === "openai"
+      ? ["ENTAILMENT_PROVIDER must be local or tei: the OpenAI API has no entailment endpoint"]
+      : []),
+    ...passwordProblems(set),
+  ];
+}
+
+function passwordProblems({ REDIS_URL: address, REDIS_PASSWORD: password }: Variables): readonly string[] {
+  if (password === undefined) return [];
+  if (address === undefined) return ["REDIS_URL is needed because REDIS_PASSWORD is set"];
+  if (!URL.canParse(address)) return [];
+  const { host, password: encoded } = new URL(address);
+  if (host === "") return ["REDIS_PASSWORD cannot be sent to an address without a host: unset it"];
+  const own = decodeURIComponent(encoded);
+  return own !== "" && own !== password ? ["REDIS_PASSWORD is not the password in REDIS_URL: give one of them"] : [];
+}
 
 /** The checked configuration of a process. */
 export interface Config {
+  /** With its password. */
   readonly redisUrl?: string;
+  /** Absent: the embedded profile. */
+  readonly distributed?: DistributedConfig;
   readonly port: number;
   readonly host: string;
   readonly dataFolder: string;
@@ -106,27 +157,64 @@ const model = (value: Record<string, unknown>, prefix: string, kind: ModelConfig
   };
 };
 
+const withPassword = (address: string, password: string | undefined): string => {
+  if (password === undefined) return address;
+  const whole = new URL(address);
+  whole.password = encodeURIComponent(password);
+  return whole.href;
+};
+
+function distributed(value: z.infer<typeof environment>): DistributedConfig | undefined {
+  if (value.NEO4J_URI === undefined || value.QDRANT_URL === undefined) return undefined;
+  return {
+    neo4j: {
+      uri: value.NEO4J_URI,
+      username: value.NEO4J_USERNAME,
+      ...(value.NEO4J_PASSWORD !== undefined && { password: value.NEO4J_PASSWORD }),
+      ...(value.NEO4J_DATABASE !== undefined && { database: value.NEO4J_DATABASE }),
+    },
+    qdrant: {
+      url: value.QDRANT_URL,
+      quantization: value.QDRANT_QUANTIZATION,
+      ...(value.QDRANT_API_KEY !== undefined && { apiKey: value.QDRANT_API_KEY }),
+      ...(value.QDRANT_EXACT_BELOW !== undefined && { exactBelow: value.QDRANT_EXACT_BELOW }),
+    },
+  };
+}
+
+/** The variables that `fillFromFiles` left as files, because they could not be taken from there. */
+const filesLeft = (set: Variables): readonly string[] =>
+  CONFIG_VARIABLES.filter((name) => set[`${name}_FILE`] !== undefined);
+
+const fileProblem = (set: Variables, name: string): string =>
+  set[name] === undefined
+    ? `${name}_FILE names a file that is empty or cannot be read: ${set[`${name}_FILE`] ?? ""}`
+    : `${name}_FILE and ${name} are both set: unset one of them`;
+
 /**
  * Checks the environment. Empty strings count as unset.
+ * @param environmentVariables as `fillFromFiles` leaves them
  * @param needs variables that this process cannot do without, each with the reason.
  * @throws ConfigError listing every problem; nothing is started then.
  */
-export function parseConfig(
-  environmentVariables: Readonly<Record<string, string | undefined>>,
-  needs: Readonly<Record<string, string>> = {},
-): Config {
+export function parseConfig(environmentVariables: Variables, needs: Readonly<Record<string, string>> = {}): Config {
   const set = Object.fromEntries(Object.entries(environmentVariables).filter(([, value]) => value !== ""));
   const parsed = environment.safeParse(set);
+  const left = filesLeft(set);
   const problems = [
     ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join(".")} ${issue.message}`),
+    ...problemsBetween(set),
     ...Object.entries(needs)
       .filter(([name]) => set[name] === undefined)
       .map(([name, because]) => `${name} is needed because ${because}`),
-  ];
+  ].filter((line) => !left.some((name) => line.startsWith(`${name} is needed`)));
+  problems.push(...left.map((name) => fileProblem(set, name)));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   const value = parsed.data;
+  const stores = distributed(value);
   return {
-    ...(value.REDIS_URL !== undefined && { redisUrl: value.REDIS_URL }),
+    ...(value.REDIS_URL !== undefined && { redisUrl: withPassword(value.REDIS_URL, value.REDIS_PASSWORD) }),
+    ...(stores !== undefined && { distributed: stores }),
     port: value.ESPALIER_PORT,
     host: value.ESPALIER_HOST,
     dataFolder: value.ESPALIER_DATA,
