@@ -77,10 +77,11 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       await grow(apart, scope, [state("a0", "Topic"), state("a1", "Topic")]);
       const { tenant } = scope;
       const first = `first-${tenant}`;
-      expect(await apart.outbox.claim(tenant, { ...LEASE, id: first, rows: 1, leaseMs: SHORT_MS })).toHaveLength(1);
-      expect(await apart.outbox.claim(tenant, { ...LEASE, id: "second" })).toHaveLength(1);
+      expect(await apart.outbox.claim(tenant, { ...LEASE, id: "long", rows: 1 })).toHaveLength(1);
+      const lost = await apart.outbox.claim(tenant, { ...LEASE, id: first, leaseMs: SHORT_MS });
+      expect(lost).toHaveLength(1);
       const taken = await eventually(() => apart.outbox.claim(tenant, { ...LEASE, id: `third-${tenant}` }));
-      expect(taken).toHaveLength(1);
+      expect(taken).toEqual(lost);
       expect(await apart.outbox.claimed(first, 60_000)).toEqual([]);
       expect(await apart.outbox.claimed(`third-${tenant}`, 60_000)).toEqual(taken);
       await apart.outbox.release(`third-${tenant}`, SHORT_MS);
