@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { generateKeyBetween } from "fractional-indexing";
 import { type AttributeValue, fieldText, isDescendantPath, type NodeState } from "#core";
 import { type ChangeSet, childPath, type NewState, positionKeyOf } from "#memory";
+import { termWeights } from "#scoring";
 import { change, MODEL, unit } from "./fixtures.js";
 
 /** The fields that random queries ask about. */
@@ -153,14 +154,11 @@ export class HistoryWriter {
   }
 }
 
-/** Weights that follow from the words of the fields. */
+/** The weights of the fields' texts. */
 export function termsOf(node: NewState, fields: readonly string[]): readonly ChangeSet["terms"][number][] {
   return fields.flatMap((field) => {
-    const words = fieldText(node, field) ?? "";
-    if (words === "") return [];
-    const weights = new Map<string, number>();
-    for (const word of words.split(/[ ,]+/)) weights.set(word, (weights.get(word) ?? 0) + 0.5);
-    return [{ id: node.id, field, weights }];
+    const said = fieldText(node, field) ?? "";
+    return said === "" ? [] : [{ id: node.id, field, weights: termWeights(said) }];
   });
 }
 

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import type { NodeFilter } from "#core";
+import { type NodeFilter, roundRelevance } from "#core";
+import type { FieldTerms } from "#memory";
+import { termWeights } from "#scoring";
 import type { Stores } from "../stores.js";
 import { change, codeOf, embedding, grow, MODEL, type OpenEmpty, SCOPE, state, unit } from "./fixtures.js";
 
@@ -96,10 +98,10 @@ export function describeVectorStore(name: string, open: OpenEmpty): void {
         born,
         field: "name",
         model: MODEL,
-        embedding: embedding(0, 0, 1),
+        embedding: embedding(0, 1),
       }));
       await stores.vectors.upsert(SCOPE, points);
-      expect(await stores.vectors.scores(SCOPE, { ...read, revision: 2 }, unit(0, 0, 1), points)).toEqual(
+      expect(await stores.vectors.scores(SCOPE, { ...read, revision: 2 }, unit(0, 1), points)).toEqual(
         Float64Array.of(1),
       );
     });
@@ -143,21 +145,22 @@ export function describeVectorStore(name: string, open: OpenEmpty): void {
   });
 }
 
-/** What every LexicalIndex does. */
+/** What every LexicalIndex does. Weights are those of the texts: a store may come by them in its own way. */
 export function describeLexicalIndex(name: string, open: OpenEmpty): void {
   describe(`${name}: LexicalIndex`, () => {
     let stores: Stores;
-    const weights = (...terms: readonly string[]): ReadonlyMap<string, number> =>
-      new Map(terms.map((term) => [term, 1]));
+    const termsOf = (id: string, text: string, field = ""): Omit<FieldTerms, "born"> => {
+      return { id, field, weights: termWeights(text) };
+    };
+    /** A value as it comes from the weights of a text. */
+    const valueOf = (text: string, terms: ReadonlyMap<string, number>): number =>
+      roundRelevance([...terms].reduce((sum, [term, factor]) => sum + factor * (termWeights(text).get(term) ?? 0), 0));
+    const texts = { a0: "red sea", "a0.a0": "red", a1: "of the", a2: "" };
     beforeEach(async () => {
       stores = await open();
-      await grow(stores, [state("a0", "A"), state("a0.a0", "B"), state("a1", "B"), state("a2", "B", { text: "" })], {
-        terms: [
-          { id: "nod_a0", field: "", weights: weights("red", "sea") },
-          { id: "nod_a0.a0", field: "", weights: weights("red") },
-          { id: "nod_a1", field: "", weights: weights() },
-        ],
-      });
+      const states = Object.entries(texts).map(([path, text]) => state(path, path === "a0" ? "A" : "B", { text }));
+      const terms = states.filter(({ text }) => text !== "").map(({ id, text }) => termsOf(id, text));
+      await grow(stores, states, { terms });
     });
     afterEach(() => stores.close());
 
@@ -180,8 +183,8 @@ export function describeLexicalIndex(name: string, open: OpenEmpty): void {
         SCOPE,
         change(1, {
           ends: ["nod_a0", "nod_a1"],
-          states: [state("a0", "A")],
-          terms: [{ id: "nod_a0", field: "", weights: weights("blue") }],
+          states: [state("a0", "A", { text: "blue" })],
+          terms: [termsOf("nod_a0", "blue")],
         }),
       );
       expect(await stores.lexical.statistics(SCOPE, "", ["red", "sea", "blue"])).toEqual({
@@ -196,31 +199,45 @@ export function describeLexicalIndex(name: string, open: OpenEmpty): void {
     test("values are sums of factors times weights, rounded in a ranking and over its bound", async () => {
       const terms = new Map([
         ["red", 0.3],
-        ["sea", 0.2000004],
+        ["sea", 0.2],
       ]);
+      const [both, red] = [valueOf(texts.a0, terms), valueOf(texts["a0.a0"], terms)];
       const states = ["a1", "a0", "a0.a0"].map((path) => ({ id: `nod_${path}`, born: 1 }));
-      expect([...(await stores.lexical.scores(SCOPE, READ, terms, states))]).toEqual([0, 0.5000004, 0.3]);
+      const scores = await stores.lexical.scores(SCOPE, READ, terms, states);
+      expect([...scores].map(roundRelevance)).toEqual([0, both, red]);
       expect(await matches(terms, EVERYTHING)).toEqual([
-        ["a0", 0.5],
-        ["a0.a0", 0.3],
+        ["a0", both],
+        ["a0.a0", red],
       ]);
-      expect(await matches(terms, EVERYTHING, 0.3)).toEqual([["a0", 0.5]]);
-      expect(await matches(terms, { ...EVERYTHING, type: "B" })).toEqual([["a0.a0", 0.3]]);
-      expect(await matches(terms, { scope: { kind: "children", of: [null] } })).toEqual([["a0", 0.5]]);
-      expect(await matches(terms, { scope: { kind: "descendants", of: ["a0"] } })).toEqual([["a0.a0", 0.3]]);
+      expect(await matches(terms, EVERYTHING, red)).toEqual([["a0", both]]);
+      expect(await matches(terms, { ...EVERYTHING, type: "B" })).toEqual([["a0.a0", red]]);
+      expect(await matches(terms, { scope: { kind: "children", of: [null] } })).toEqual([["a0", both]]);
+      expect(await matches(terms, { scope: { kind: "descendants", of: ["a0"] } })).toEqual([["a0.a0", red]]);
       expect(await matches(new Map([["none", 1]]), EVERYTHING)).toEqual([]);
       const first = await stores.lexical.matches(SCOPE, READ, terms, EVERYTHING, { above: 0, limit: 1 });
       expect(first.map(({ key }) => key.pathKey)).toEqual(["a0"]);
     });
 
+    test("equal values come in document order, also through the cut", async () => {
+      const states = ["a5", "a3", "a4", "a6"].map((path) => state(path, "C", { text: "green" }));
+      const terms = states.map(({ id, text }) => termsOf(id, text));
+      await stores.tree.commit(SCOPE, change(1, { states, terms }));
+      const read = { revision: 2, field: "" };
+      const rows = await stores.lexical.matches(SCOPE, read, new Map([["green", 0.5]]), EVERYTHING, {
+        above: 0,
+        limit: 3,
+      });
+      expect(rows.map(({ key }) => key.pathKey)).toEqual(["a3", "a4", "a5"]);
+    });
+
     test("an older revision is searched as it was", async () => {
-      const red = new Map([["red", 1]]);
+      const red = new Map([["red", 0.5]]);
       expect(await matches(red, EVERYTHING)).toHaveLength(2);
       await stores.tree.commit(SCOPE, change(1, { ends: ["nod_a0.a0"] }));
-      expect(await matches(red, EVERYTHING, 0, 2)).toEqual([["a0", 1]]);
+      expect(await matches(red, EVERYTHING, 0, 2)).toEqual([["a0", valueOf(texts.a0, red)]]);
       expect(await matches(red, EVERYTHING, 0, 1)).toEqual([
-        ["a0", 1],
-        ["a0.a0", 1],
+        ["a0.a0", valueOf(texts["a0.a0"], red)],
+        ["a0", valueOf(texts.a0, red)],
       ]);
     });
 
@@ -228,28 +245,36 @@ export function describeLexicalIndex(name: string, open: OpenEmpty): void {
       const { lexical, tree } = stores;
       expect([await lexical.indexed(SCOPE, ""), await lexical.indexed(SCOPE, "name")]).toEqual([true, false]);
       expect(await lexical.fields(SCOPE)).toEqual([""]);
-      const terms = [{ id: "nod_a0", born: 1, field: "name", weights: weights("first") }];
+      // The name of every state is its type and its path.
+      const terms = Object.keys(texts).map((path) => ({
+        ...termsOf(`nod_${path}`, `${path === "a0" ? "A" : "B"} ${path}`, "name"),
+        born: 1,
+      }));
       expect(await codeOf(lexical.index(SCOPE, "name", terms, 0))).toBe("revision_conflict");
       await lexical.index(SCOPE, "name", [...terms, { ...terms[0]!, id: "nod_none" }], 1);
       await lexical.index(SCOPE, "name", [], 0);
       expect(await lexical.fields(SCOPE)).toEqual(["", "name"]);
-      const states = [state("a3", "A")];
+      const attributes = { name: "last a1" };
       await tree.commit(
         SCOPE,
-        change(1, { states, terms: [{ id: "nod_a3", field: "name", weights: weights("first") }] }),
+        change(1, { states: [state("a3", "A", { attributes })], terms: [termsOf("nod_a3", attributes.name, "name")] }),
       );
-      expect(await lexical.statistics(SCOPE, "name", ["first", "red"])).toEqual({
-        documents: 2,
-        frequencies: new Map([["first", 2]]),
+      expect(await lexical.statistics(SCOPE, "name", ["a1", "last", "red"])).toEqual({
+        documents: 5,
+        frequencies: new Map([
+          ["a1", 2],
+          ["last", 1],
+        ]),
       });
       const read = { revision: 2, field: "name" };
-      const rows = await lexical.matches(SCOPE, read, new Map([["first", 1]]), EVERYTHING, { above: 0 });
-      expect(rows.map(({ key }) => key.pathKey)).toEqual(["a0", "a3"]);
+      const rows = await lexical.matches(SCOPE, read, new Map([["a1", 0.5]]), EVERYTHING, { above: 0 });
+      expect(rows.map(({ key }) => key.pathKey).sort()).toEqual(["a1", "a3"]);
     });
 
     test("terms of a field that is not indexed are left out until it is", async () => {
-      const terms = [{ id: "nod_a3", field: "name", weights: weights("early") }];
-      await stores.tree.commit(SCOPE, change(1, { states: [state("a3", "A")], terms }));
+      const terms = [termsOf("nod_a3", "early", "name")];
+      const states = [state("a3", "A", { attributes: { name: "early" } })];
+      await stores.tree.commit(SCOPE, change(1, { states, terms }));
       expect(await stores.lexical.indexed(SCOPE, "name")).toBe(false);
       expect((await stores.lexical.statistics(SCOPE, "name", ["early"])).documents).toBe(0);
     });

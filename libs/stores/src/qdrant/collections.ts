@@ -1,0 +1,175 @@
+import { createHash } from "node:crypto";
+import type { Schemas } from "@qdrant/js-client-rest";
+import { EspalierError } from "#core";
+import type { QdrantConnection, QdrantSettings } from "./connection.js";
+import { isConflict, isNotFound } from "./errors.js";
+import type { PointPayload } from "./points.js";
+
+/** Names of the two vectors of a point. */
+export const DENSE = "dense";
+export const TERMS = "terms";
+
+/** The collection of one model. */
+export interface Collection {
+  readonly name: string;
+  readonly model: string;
+  /** Numbers in a dense vector. */
+  readonly dimension: number;
+  /** Whether dense vectors are quantized, so that approximate searches are rescored. */
+  readonly quantized: boolean;
+}
+
+/**
+ * Every key of the payload is filtered by. Graphs are built per tenant and memory (`payload_m`); of the other keys the values
+ * are too many and too small to be worth graphs of their own.
+ */
+const INDEXES: Readonly<Record<keyof PointPayload, Schemas["PayloadFieldSchema"]>> = {
+  tenant: { type: "keyword", is_tenant: true },
+  memory: { type: "keyword" },
+  field: { type: "keyword" },
+  type: { type: "keyword" },
+  path: { type: "keyword", prefix: true, enable_hnsw: false },
+  parent: { type: "keyword", enable_hnsw: false },
+  node: { type: "keyword", enable_hnsw: false },
+  born: { type: "integer", lookup: false, range: true, enable_hnsw: false },
+  died: { type: "integer", lookup: false, range: true, enable_hnsw: false },
+  head: { type: "bool", enable_hnsw: false },
+};
+
+/**
+ * One collection per embedding model, made when the first vector comes. Making is safe under concurrency and after a crash
+ * in the middle: whoever finds the collection adds the indexes that it lacks.
+ */
+export class Collections {
+  readonly #connection: QdrantConnection;
+  readonly #prefix: string;
+  readonly #quantization: "none" | "int8";
+  readonly #known = new Map<string, Promise<Collection | undefined>>();
+
+  constructor(connection: QdrantConnection, { collectionPrefix = "espalier", quantization = "none" }: QdrantSettings) {
+    this.#connection = connection;
+    this.#prefix = collectionPrefix;
+    this.#quantization = quantization;
+  }
+
+  /** The collection of a model if there is one. Asked of the server until there is. */
+  async find(model: string): Promise<Collection | undefined> {
+    const found = await this.#once(model, () => this.#inspect(model));
+    if (found === undefined) this.#known.delete(model);
+    return found;
+  }
+
+  /**
+   * The collection of a model, made if need be.
+   * @throws EspalierError `model_dimension` if it holds vectors of another length
+   */
+  async open(model: string, dimension: number): Promise<Collection> {
+    const found = (await this.find(model)) ?? (await this.#once(model, () => this.#create(model, dimension)));
+    if (found === undefined) throw new EspalierError("store_unavailable", `The collection of ${model} went away.`);
+    checkDimension(found, dimension);
+    return found;
+  }
+
+  /** Names of all our collections, whatever their models. */
+  async names(): Promise<readonly string[]> {
+    const { collections } = await this.#connection.send("listing the collections", (client) => client.getCollections());
+    return collections.map(({ name }) => name).filter((name) => this.#isOurs(name));
+  }
+
+  /** A collection was found to be gone: removed by hand. */
+  forget(model: string): void {
+    this.#known.delete(model);
+  }
+
+  /** A readable part and a hash of the model's id: `espalier-all_minilm_l6_v2-0123456789abcdef`. */
+  nameOf(model: string): string {
+    const slug = model
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, "_")
+      .replace(/^_|_$/g, "")
+      .slice(0, SLUG_LENGTH);
+    const hash = createHash("sha256").update(model).digest("hex").slice(0, 16);
+    return `${this.#prefix}-${slug}-${hash}`;
+  }
+
+  #isOurs(name: string): boolean {
+    return name.startsWith(`${this.#prefix}-`) && /^[a-z0-9_]*-[0-9a-f]{16}$/.test(name.slice(this.#prefix.length + 1));
+  }
+
+  /** Callers that ask at the same time share one request; a failure is forgotten. */
+  #once(model: string, ask: () => Promise<Collection | undefined>): Promise<Collection | undefined> {
+    const known = this.#known.get(model);
+    if (known !== undefined) return known;
+    const asked = ask();
+    this.#known.set(model, asked);
+    asked.catch(() => this.#known.delete(model));
+    return asked;
+  }
+
+  async #inspect(model: string): Promise<Collection | undefined> {
+    const name = this.nameOf(model);
+    const info = await this.#info(name);
+    if (info === undefined) return undefined;
+    const { config, payload_schema: present } = info;
+    const dimension = dimensionOf(config.params);
+    if (dimension === undefined) {
+      throw new EspalierError("store_unavailable", `The collection ${name} in Qdrant is not one of ours.`, {
+        details: { collection: name },
+      });
+    }
+    for (const [key, schema] of Object.entries(INDEXES)) {
+      if (present[key] !== undefined) continue;
+      await this.#connection.send("making an index", (client) =>
+        client.createPayloadIndex(name, { field_name: key, field_schema: schema, wait: true }),
+      );
+    }
+    return { name, model, dimension, quantized: (config.quantization_config ?? undefined) !== undefined };
+  }
+
+  async #info(name: string): Promise<Schemas["CollectionInfo"] | undefined> {
+    try {
+      return await this.#connection.send("reading a collection", (client) => client.getCollection(name));
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #create(model: string, dimension: number): Promise<Collection | undefined> {
+    try {
+      await this.#connection.send("making a collection", (client) =>
+        client.createCollection(this.nameOf(model), {
+          vectors: { [DENSE]: { size: dimension, distance: "Cosine" } },
+          sparse_vectors: { [TERMS]: {} },
+          // No graph over all tenants: one for each tenant and memory that is large enough.
+          hnsw_config: { m: 0, payload_m: 16 },
+          ...(this.#quantization === "int8" && {
+            quantization_config: { scalar: { type: "int8", quantile: 0.99, always_ram: true } },
+          }),
+          metadata: { model },
+        }),
+      );
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+    return this.#inspect(model);
+  }
+}
+
+/** Characters of a model's id that stay readable in a collection's name. */
+const SLUG_LENGTH = 48;
+
+/** @throws EspalierError `model_dimension` naming both lengths */
+export function checkDimension({ model, dimension }: Collection, received: number): void {
+  if (dimension === received) return;
+  throw new EspalierError(
+    "model_dimension",
+    `The vectors of ${model} in Qdrant have ${dimension} numbers, this one ${received}.`,
+    { details: { model, expected: dimension, received } },
+  );
+}
+
+function dimensionOf({ vectors, sparse_vectors: sparse }: Schemas["CollectionParams"]): number | undefined {
+  if (vectors === undefined || "size" in vectors || sparse?.[TERMS as never] === undefined) return undefined;
+  return vectors[DENSE]?.size;
+}

@@ -1,0 +1,65 @@
+import type { Schemas } from "@qdrant/js-client-rest";
+import { LIMITS, type MemoryScope, type NodeFilter, type NodeKey, PATH_SEPARATOR } from "#core";
+import { outermostPaths } from "../outermost-paths.js";
+import type { PointPayload } from "./points.js";
+
+type Condition = Schemas["FieldCondition"] | Schemas["HasIdCondition"] | Schemas["Filter"];
+
+/** A filter for Qdrant, and what is left to look at in its rows. */
+export interface Selection {
+  readonly filter: { readonly must: Condition[] };
+  /** Present where the filter has more contexts than a request should name. */
+  readonly accepts?: (key: NodeKey) => boolean;
+}
+
+const equal = (key: keyof PointPayload, value: string): Condition => ({ key, match: { value } });
+
+/** All points of a memory. */
+export function ofMemory({ tenant, memory }: MemoryScope): Condition[] {
+  return [equal("tenant", tenant), equal("memory", memory)];
+}
+
+/** Points by name, where they are. */
+export const named = (ids: readonly string[]): Condition => ({ has_id: [...ids] });
+
+/**
+ * The points of one field whose states are live at the revision and belong to the node filter. `died` alone says what is live,
+ * at the head too: `head` can be ahead of the revision that is read, when another process has ended a state since.
+ */
+export function selectionOf(
+  scope: MemoryScope,
+  { revision, field }: { readonly revision: number; readonly field: string },
+  { type, scope: axis }: NodeFilter,
+): Selection {
+  const must = [
+    ...ofMemory(scope),
+    equal("field", field),
+    { key: "born", range: { lte: revision } },
+    { key: "died", range: { gt: revision } },
+    ...(type === undefined ? [] : [equal("type", type)]),
+  ];
+  if (axis.kind === "descendants" && axis.of.includes("")) return { filter: { must } };
+  const contexts = axis.kind === "children" ? [...new Set(axis.of)] : outermostPaths(axis.of);
+  if (contexts.length > LIMITS.filterContexts) return { filter: { must }, accepts: acceptor(axis) };
+  return { filter: { must: [...must, axisCondition(axis.kind, contexts)] } };
+}
+
+function axisCondition(kind: NodeFilter["scope"]["kind"], contexts: readonly (string | null)[]): Condition {
+  if (kind === "children") return { key: "parent", match: { any: contexts.map((id) => id ?? "") } };
+  return { should: contexts.map((path) => ({ key: "path", match: { prefix: `${path ?? ""}${PATH_SEPARATOR}` } })) };
+}
+
+/** O(depth) per node, however many contexts there are. */
+function acceptor(axis: NodeFilter["scope"]): (key: NodeKey) => boolean {
+  if (axis.kind === "children") {
+    const parents = new Set(axis.of);
+    return ({ parentId }) => parents.has(parentId);
+  }
+  const paths = new Set(axis.of);
+  return ({ pathKey }) => {
+    for (let end = pathKey.lastIndexOf(PATH_SEPARATOR); end > 0; end = pathKey.lastIndexOf(PATH_SEPARATOR, end - 1)) {
+      if (paths.has(pathKey.slice(0, end))) return true;
+    }
+    return false;
+  };
+}

@@ -1,0 +1,39 @@
+import type { LexicalIndex, PointInventory, VectorStore } from "#memory";
+import type { PointLedger } from "../distributed/point-ledger.js";
+import { Collections } from "./collections.js";
+import { QdrantConnection, type QdrantSettings } from "./connection.js";
+import { QdrantLexicalIndex } from "./lexical-index.js";
+import { QdrantPointInventory } from "./point-inventory.js";
+import { PointPayloads } from "./point-payloads.js";
+import { QdrantVectorStore } from "./vector-store.js";
+
+/** Candidates from which a search may use the index: below, an exact one is about as fast (docs/adr/0090). */
+export const DEFAULT_EXACT_BELOW = 20_000;
+
+/** The ports that a Qdrant fills, beside trees that lie elsewhere. */
+export interface QdrantStores {
+  readonly vectors: VectorStore;
+  readonly lexical: LexicalIndex;
+  readonly points: PointInventory;
+  /** Errors: `store_unavailable`. */
+  ping(): Promise<void>;
+  close(): void;
+}
+
+/** Opens without asking the server: it may come later. `ledger` says what points are made of and which are behind. */
+export function openQdrant(settings: QdrantSettings, ledger: PointLedger): QdrantStores {
+  const connection = new QdrantConnection(settings);
+  const collections = new Collections(connection, settings);
+  const payloads = new PointPayloads(connection, ledger);
+  const exactBelow = settings.exactBelow ?? DEFAULT_EXACT_BELOW;
+  const parts = { connection, collections, ledger, payloads, exactBelow };
+  return {
+    vectors: new QdrantVectorStore(parts),
+    lexical: new QdrantLexicalIndex(parts),
+    points: new QdrantPointInventory(parts),
+    ping: () => connection.ping(),
+    close: () => {
+      connection.close();
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import { LIMITS, type MemoryScope } from "#core";
+import type { PointInventory, StoredPoint } from "#memory";
+import type { StateRef } from "#scoring";
+import type { Collection } from "./collections.js";
+import { deleteMemoryPoints } from "./delete-points.js";
+import { namedPoints, present, removePoints } from "./named-points.js";
+import { pageOfPoints } from "./scroll-points.js";
+import { unlessGone } from "./unless-gone.js";
+import type { QdrantParts } from "./vector-store.js";
+
+/** What the relay and the reconciler do to points without their vectors. */
+export class QdrantPointInventory implements PointInventory {
+  constructor(private readonly parts: QdrantParts) {}
+
+  async points(
+    scope: MemoryScope,
+    model: string,
+    page: { readonly after?: string; readonly limit: number },
+  ): Promise<{ readonly points: readonly StoredPoint[]; readonly next?: string }> {
+    const collection = await this.parts.collections.find(model);
+    return collection === undefined
+      ? { points: [] }
+      : pageOfPoints(this.parts.connection, collection.name, scope, page);
+  }
+
+  async remove(
+    scope: MemoryScope,
+    model: string,
+    points: readonly (StateRef & { readonly field: string })[],
+  ): Promise<void> {
+    const collection = await this.parts.collections.find(model);
+    if (collection !== undefined) await removePoints(this.parts.connection, namedPoints(collection, scope, points));
+  }
+
+  /**
+   * A point that is not there keeps a `vector` row. A `payload` row of it goes: the reconciler then finds the point missing
+   * and makes the row that brings it back.
+   */
+  async refresh(
+    scope: MemoryScope,
+    model: string,
+    points: readonly (StateRef & { readonly field: string })[],
+  ): Promise<void> {
+    const collection = await this.parts.collections.find(model);
+    for (let at = 0; at < points.length; at += LIMITS.storePoints) {
+      await this.#refreshPage(scope, model, collection, points.slice(at, at + LIMITS.storePoints));
+    }
+  }
+
+  purge(scope: MemoryScope): Promise<number> {
+    return deleteMemoryPoints(this.parts, scope, undefined);
+  }
+
+  async #refreshPage(
+    scope: MemoryScope,
+    model: string,
+    collection: Collection | undefined,
+    points: readonly (StateRef & { readonly field: string })[],
+  ): Promise<void> {
+    const { ledger, payloads } = this.parts;
+    const sources = await unlessGone(ledger.sources(scope, points));
+    if (sources === undefined) return;
+    const isThere = await this.#there(scope, collection, sources);
+    const there = sources.filter((_, index) => isThere[index]);
+    if (there.length > 0 && !(await payloads.settle(scope, model, collection, there))) return;
+    const absent = sources.filter((_, index) => !isThere[index]);
+    for (const field of new Set(absent.map((source) => source.field))) {
+      await unlessGone(payloads.catchUp(scope, { model, field }, collection));
+    }
+  }
+
+  async #there(
+    scope: MemoryScope,
+    collection: Collection | undefined,
+    points: readonly StoredPoint[],
+  ): Promise<readonly boolean[]> {
+    return collection === undefined
+      ? points.map(() => false)
+      : present(this.parts.connection, namedPoints(collection, scope, points));
+  }
+}

@@ -1,0 +1,160 @@
+import type { MemoryScope, NodeFilter } from "#core";
+import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
+import type { ScoredKey, StateRef } from "#scoring";
+import type { PointLedger } from "../distributed/point-ledger.js";
+import { fingerprintOf } from "../point-fingerprint.js";
+import { checkDimension, type Collection, type Collections } from "./collections.js";
+import type { QdrantConnection } from "./connection.js";
+import { deleteMemoryPoints } from "./delete-points.js";
+import { selectionOf, type Selection } from "./filter-conditions.js";
+import { namedPoints, present, removePoints, scoresOf } from "./named-points.js";
+import type { PointPayloads } from "./point-payloads.js";
+import { type PointToStore, storePoints } from "./store-points.js";
+import { allPoints } from "./scroll-points.js";
+import { rankedSearch } from "./ranked-search.js";
+import { unlessGone } from "./unless-gone.js";
+
+/** What the three ports of a Qdrant share. */
+export interface QdrantParts {
+  readonly connection: QdrantConnection;
+  readonly collections: Collections;
+  readonly ledger: PointLedger;
+  readonly payloads: PointPayloads;
+  /** Searches over fewer candidates than this are exact. */
+  readonly exactBelow: number;
+}
+
+/** Vectors in Qdrant: one collection per model, one point per (state, field). What the points are made of is the ledger's to say. */
+export class QdrantVectorStore implements VectorStore {
+  constructor(private readonly parts: QdrantParts) {}
+
+  async scores(
+    scope: MemoryScope,
+    { model, field }: VectorRead,
+    vector: Float32Array,
+    states: readonly StateRef[],
+  ): Promise<Float64Array> {
+    const collection = await this.#collection(model, vector);
+    if (collection === undefined) return new Float64Array(states.length).fill(Number.NaN);
+    return scoresOf(this.parts.connection, namedPoints(collection, scope, ofField(states, field)), vector);
+  }
+
+  async topK(
+    scope: MemoryScope,
+    read: VectorRead,
+    vector: Float32Array,
+    filter: NodeFilter,
+    { limit, exact }: { readonly limit: number; readonly exact: boolean },
+  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
+    const { connection, payloads } = this.parts;
+    const collection = await this.#collection(read.model, vector);
+    await payloads.catchUp(scope, read, collection);
+    if (collection === undefined) return { rows: [], approximate: false };
+    const selection = selectionOf(scope, read, filter);
+    const approximate = !exact && (await this.#isLarge(collection, selection));
+    const search = { query: { dense: vector }, selection, above: 0, limit, exact: !approximate };
+    return { rows: await rankedSearch(connection, collection, search), approximate };
+  }
+
+  async missing(
+    scope: MemoryScope,
+    read: VectorRead,
+    of: { readonly filter: NodeFilter } | { readonly states: readonly StateRef[] },
+    limit: number,
+  ): Promise<readonly (StateRef & { readonly text: string })[]> {
+    const pending =
+      "filter" in of
+        ? await this.parts.ledger.pending(scope, read, { filter: of.filter, task: "vector", limit })
+        : await this.#absent(scope, read, of.states);
+    return pending.slice(0, limit).map(({ id, born, text }) => ({ id, born, text }));
+  }
+
+  async upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void> {
+    for (const [model, own] of Map.groupBy(points, (point) => point.model)) {
+      await this.#upsertModel(scope, model, own);
+    }
+  }
+
+  /** What is not there is forgotten before and after: a query in between neither misses a point nor keeps one that goes. */
+  async delete(scope: MemoryScope, { model }: { readonly model?: string }): Promise<number> {
+    const { ledger } = this.parts;
+    const { model: own } = await ledger.memory(scope);
+    const models = model === undefined ? [undefined, own] : [model];
+    const untrack = async (): Promise<void> => {
+      for (const one of models) await ledger.untrack(scope, one);
+    };
+    await untrack();
+    const deleted = await deleteMemoryPoints(this.parts, scope, model);
+    await untrack();
+    return deleted;
+  }
+
+  async fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint> {
+    const { connection, collections, ledger } = this.parts;
+    await ledger.memory(scope);
+    const collection = await collections.find(model);
+    return fingerprintOf(collection === undefined ? [] : await allPoints(connection, collection.name, scope));
+  }
+
+  async #collection(model: string, vector: Float32Array): Promise<Collection | undefined> {
+    const collection = await this.parts.collections.find(model);
+    if (collection !== undefined) checkDimension(collection, vector.length);
+    return collection;
+  }
+
+  /** Whether a search may be approximate. Where rows are sorted out afterwards, an index would run out of them. */
+  async #isLarge({ name }: Collection, { filter, accepts }: Selection): Promise<boolean> {
+    const { connection, exactBelow } = this.parts;
+    if (accepts !== undefined) return false;
+    const { count } = await connection.send("counting candidates", (client) =>
+      client.count(name, { filter, exact: false }),
+    );
+    return count >= exactBelow;
+  }
+
+  /** Named states that live at the revision and whose point is really not there, whatever the ledger says. */
+  async #absent(
+    scope: MemoryScope,
+    { model, field, revision }: VectorRead,
+    states: readonly StateRef[],
+  ): Promise<readonly (StateRef & { readonly text: string })[]> {
+    const { connection, collections, ledger } = this.parts;
+    const collection = await collections.find(model);
+    const refs = ofField(states, field);
+    const there = collection && (await present(connection, namedPoints(collection, scope, refs)));
+    const absent = refs.filter((_, index) => there?.[index] !== true);
+    if (absent.length === 0) return [];
+    const sources = await ledger.sources(scope, absent);
+    return sources.filter(({ born, died }) => born <= revision && (died === undefined || revision < died));
+  }
+
+  async #upsertModel(scope: MemoryScope, model: string, points: readonly VectorPoint[]): Promise<void> {
+    const { connection, collections, ledger } = this.parts;
+    const known = await this.#withSources(scope, points);
+    const dimension = known[0]?.embedding.vector.length;
+    if (dimension === undefined) return;
+    const collection = await collections.open(model, dimension);
+    for (const { embedding } of known) checkDimension(collection, embedding.vector.length);
+    await storePoints(connection, collection, scope, known);
+    const stored = known.map(({ source }) => source);
+    if (!(await ledger.settle(scope, model, stored))) {
+      await removePoints(connection, namedPoints(collection, scope, stored));
+    }
+  }
+
+  /** Points of states that are there; none if the memory is gone. */
+  async #withSources(scope: MemoryScope, points: readonly VectorPoint[]): Promise<readonly PointToStore[]> {
+    const sources = await unlessGone(this.parts.ledger.sources(scope, points));
+    const embeddings = new Map(points.map((point) => [nameOf(point), point.embedding]));
+    return (sources ?? []).flatMap((source) => {
+      const embedding = embeddings.get(nameOf(source));
+      return embedding === undefined ? [] : [{ source, embedding }];
+    });
+  }
+}
+
+const ofField = (states: readonly StateRef[], field: string): readonly (StateRef & { readonly field: string })[] =>
+  states.map(({ id, born }) => ({ id, born, field }));
+
+const nameOf = ({ id, born, field }: StateRef & { readonly field: string }): string =>
+  JSON.stringify([id, born, field]);
