@@ -17,7 +17,9 @@ import { openStores, type Stores } from "#stores";
 import { hashSecret, newSecret } from "../../apps/api/src/auth/secret.js";
 import type { ModelNames } from "../../apps/api/src/dependencies.js";
 import { startApi, type RunningApi } from "../../apps/api/src/start-api.js";
+import type { BodyThreads } from "../../apps/api/src/bodies/body-threads.js";
 import { ApiClient } from "./api-client.js";
+import { bodyThreadsOfSources } from "./body-threads.js";
 import { startRedis, type TestRedis } from "./redis.js";
 
 interface Closable {
@@ -42,6 +44,7 @@ export interface ApiBenchOptions {
   ) => Promise<Closable>;
   /** Default: models that have names and nothing else. */
   readonly models?: (config: Config) => Promise<ModelNames>;
+  readonly bodyThreads?: BodyThreads;
   readonly environment?: Readonly<Record<string, string>>;
   readonly settings?: Partial<JobSettings>;
   /** Whether Redis runs from the start. */
@@ -83,8 +86,9 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const workers = await (options.startWorker?.(config, settings) ?? startStubs(options.handlers ?? {}, shared));
   const embeddingModels = (await options.models?.(config)) ?? NAMED_MODELS;
   const log: string[] = [];
+  const bodyThreads = options.bodyThreads ?? bodyThreadsOfSources();
   const api = await startApi(config, {
-    ...{ stores, jobs, embeddingModels },
+    ...{ stores, jobs, embeddingModels, bodyThreads },
     logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
   });
   const key = async (wish: KeyWish = {}): Promise<string> => {

@@ -1,6 +1,7 @@
 import { Module, type DynamicModule } from "@nestjs/common";
 import { APP_FILTER } from "@nestjs/core";
 import { Authenticator } from "./auth/authenticator.js";
+import { Bodies } from "./bodies/bodies.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "./dependencies.js";
 import { ProblemFilter } from "./http/problem.filter.js";
 import { JobsController } from "./jobs/jobs.controller.js";
@@ -25,6 +26,7 @@ export class ApiModule {
       providers: [
         { provide: API_DEPENDENCIES, useValue: dependencies },
         { provide: Authenticator, useValue: authenticator },
+        { provide: Bodies, useValue: new Bodies(dependencies.bodyThreads) },
         { provide: APP_FILTER, useClass: ProblemFilter },
         MemoriesService,
         TreeService,

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
 import type { JobClient } from "#jobs";
 import type { KeyStore, TreeStore } from "#memory";
+import type { BodyThreads } from "./bodies/body-threads.js";
 
 /** What one dependency of the process answers when it is asked whether it is up. */
 export interface Dependency {
@@ -31,6 +32,7 @@ export interface ApiDependencies {
   readonly keys: KeyStore;
   readonly jobs: JobClient;
   readonly embeddingModels: ModelNames;
+  readonly bodyThreads: BodyThreads;
   /** What `/health/ready` asks. */
   readonly health: readonly Dependency[];
   readonly metrics: MetricsSource;

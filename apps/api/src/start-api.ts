@@ -5,6 +5,7 @@ import { randomId, systemClock, type Clock, type Config, type IdSource } from "#
 import type { JobClient, QueueAges } from "#jobs";
 import type { Stores } from "#stores";
 import { createLogger, createMetrics, serveMetrics, type Metrics } from "#telemetry";
+import { createBodyThreads, type BodyThreads } from "./bodies/body-threads.js";
 import type { ApiDependencies, Dependency, ModelNames } from "./dependencies.js";
 import { createServer } from "./http/server.js";
 
@@ -15,6 +16,8 @@ export interface GivenDependencies {
   readonly embeddingModels: ModelNames;
   /** Dependencies that `/health/ready` names beside `redis` and `store`. */
   readonly health?: readonly Dependency[];
+  /** Closed with the API. */
+  readonly bodyThreads?: BodyThreads;
   readonly metrics?: Metrics;
   readonly logger?: Logger;
   readonly clock?: Clock;
@@ -49,6 +52,7 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
     close: async () => {
       stopping.abort();
       await drain(application, config.shutdownSeconds * 1_000);
+      await dependencies.bodyThreads.close();
       await own?.close();
     },
   };
@@ -64,6 +68,7 @@ function complete(config: Config, given: GivenDependencies, metrics: Metrics, st
       { name: "store", check: () => stores.ping() },
       ...(given.health ?? []),
     ],
+    bodyThreads: given.bodyThreads ?? createBodyThreads(),
     logger: given.logger ?? createLogger({ level: config.logLevel, process: "api" }),
     clock: given.clock ?? systemClock,
     ids: given.ids ?? randomId,

@@ -47,6 +47,7 @@ export const ERRORS = {
   ),
   unsupported_media_type: input(415, "Unsupported content type", "Send application/json."),
   body_too_large: limit(413, "The body is too large", "Split the insert, or raise the body limit."),
+  too_many_large_bodies: unavailable("Too many large bodies at once", "Retry later, or split the insert."),
   idempotency_not_supported: input(
     400,
     "This route does not honour Idempotency-Key",

@@ -1,20 +1,28 @@
-import { Body, Controller, Param, Query, Res } from "@nestjs/common";
-import type { FastifyReply } from "fastify";
+import { Controller, Param, Query, Req, Res } from "@nestjs/common";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { Bodies } from "../bodies/bodies.js";
 import { FromCaller, type Caller } from "../http/caller.js";
 import { Handles } from "../http/operation.js";
 import { OPERATIONS } from "../http/operations.js";
-import { validate, validateBody } from "../http/validate.js";
-import { keyToWire, newKeyBody } from "../wire/key.js";
+import { validate } from "../http/validate.js";
+import { keyToWire } from "../wire/key.js";
 import { paging } from "../wire/text.js";
 import { KeysService } from "./keys.service.js";
 
 @Controller()
 export class KeysController {
-  constructor(private readonly keys: KeysService) {}
+  constructor(
+    private readonly keys: KeysService,
+    private readonly bodies: Bodies,
+  ) {}
 
   @Handles(OPERATIONS.createKey)
-  async create(@FromCaller() caller: Caller, @Body() body: unknown, @Res({ passthrough: true }) reply: FastifyReply) {
-    const { key, secret } = await this.keys.create(caller, validateBody(newKeyBody, body));
+  async create(
+    @FromCaller() caller: Caller,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const { key, secret } = await this.keys.create(caller, await this.bodies.check("createKey", request));
     reply.status(201).header("cache-control", "no-store");
     return { ...keyToWire(key), key: secret };
   }

@@ -1,21 +1,21 @@
-import { Body, Controller, Inject, Query, Req, Res } from "@nestjs/common";
+import { Controller, Inject, Query, Req, Res } from "@nestjs/common";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Memory } from "#memory";
+import { Bodies } from "../bodies/bodies.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { FromCaller, TheMemory, type Caller } from "../http/caller.js";
 import { idempotencyOf } from "../http/idempotency.js";
 import { Handles } from "../http/operation.js";
 import { OPERATIONS } from "../http/operations.js";
 import { applyWait } from "../http/prefer.js";
-import { validate, validateBody } from "../http/validate.js";
+import { validate } from "../http/validate.js";
 import { answerJob, jobPath } from "../jobs/outcome.js";
 import { Submitter } from "../jobs/submitter.js";
 import { jobToWire } from "../wire/job.js";
-import { memoryPatchBody, memoryToWire, newMemoryBody } from "../wire/memory.js";
+import { memoryToWire } from "../wire/memory.js";
 import { treeQuery } from "../wire/tree.js";
 import { parseMemoryList } from "./memory-list-query.js";
 import { MemoriesService } from "./memories.service.js";
-import { parseInsert } from "./parse-insert.js";
 import { TreeService } from "./tree.service.js";
 
 @Controller()
@@ -24,12 +24,17 @@ export class MemoriesController {
     private readonly memories: MemoriesService,
     private readonly tree: TreeService,
     private readonly submitter: Submitter,
+    private readonly bodies: Bodies,
     @Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies,
   ) {}
 
   @Handles(OPERATIONS.createMemory)
-  async create(@FromCaller() caller: Caller, @Body() body: unknown, @Res({ passthrough: true }) reply: FastifyReply) {
-    const memory = await this.memories.create(caller, validateBody(newMemoryBody, body));
+  async create(
+    @FromCaller() caller: Caller,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const memory = await this.memories.create(caller, await this.bodies.check("createMemory", request));
     reply.status(201).header("location", `/v1/memories/${memory.id}`);
     return memoryToWire(memory);
   }
@@ -46,8 +51,8 @@ export class MemoriesController {
   }
 
   @Handles(OPERATIONS.patchMemory)
-  async patch(@TheMemory() memory: Memory, @Body() body: unknown): Promise<unknown> {
-    const patched = await this.memories.patch(memory, validateBody(memoryPatchBody, body));
+  async patch(@TheMemory() memory: Memory, @Req() request: FastifyRequest): Promise<unknown> {
+    const patched = await this.memories.patch(memory, await this.bodies.check("patchMemory", request));
     return { ...memoryToWire(patched.memory), ...(patched.job !== undefined && { job: patched.job.id }) };
   }
 
@@ -59,14 +64,11 @@ export class MemoriesController {
   @Handles(OPERATIONS.insert)
   async insert(
     @TheMemory() memory: Memory,
-    @Body() body: unknown,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<unknown> {
-    const payload = parseInsert(body, memory);
-    if ("under" in payload && payload.under !== undefined) {
-      await this.tree.requireNode(memory, payload.under, memory.revision);
-    }
+    const { under, payload } = await this.bodies.checkInsert(request);
+    if (under !== undefined) await this.tree.requireNode(memory, under, memory.revision);
     const idempotency = idempotencyOf(request);
     const record = await this.submitter.submit(
       {

@@ -1,15 +1,13 @@
-import { Body, Controller, Req, Res } from "@nestjs/common";
+import { Controller, Req, Res } from "@nestjs/common";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Memory } from "#memory";
+import { Bodies } from "../bodies/bodies.js";
 import { FromCaller, TheMemory, type Caller } from "../http/caller.js";
 import { Handles } from "../http/operation.js";
 import { OPERATIONS } from "../http/operations.js";
 import { applyWait } from "../http/prefer.js";
-import { validateBody } from "../http/validate.js";
 import { answerJob } from "../jobs/outcome.js";
 import { Submitter } from "../jobs/submitter.js";
-import { parseBody } from "../wire/query.js";
-import { checkExplain, checkQuery } from "./check-query.js";
 import { QueriesService } from "./queries.service.js";
 
 @Controller()
@@ -17,16 +15,16 @@ export class QueriesController {
   constructor(
     private readonly queries: QueriesService,
     private readonly submitter: Submitter,
+    private readonly bodies: Bodies,
   ) {}
 
   @Handles(OPERATIONS.query)
   async query(
     @TheMemory() memory: Memory,
-    @Body() body: unknown,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<unknown> {
-    const payload = checkQuery(body);
+    const payload = await this.bodies.check("query", request);
     const record = await this.submitter.submit(
       { kind: "query", tenant: memory.tenant, memory: memory.id, payload },
       applyWait(request, reply, "read"),
@@ -36,18 +34,18 @@ export class QueriesController {
   }
 
   @Handles(OPERATIONS.parseQuery)
-  parse(@Body() body: unknown, @Res({ passthrough: true }) reply: FastifyReply): unknown {
+  async parse(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<unknown> {
     reply.status(200);
-    return this.queries.parse(validateBody(parseBody, body).query);
+    return this.queries.parse((await this.bodies.check("parseQuery", request)).query);
   }
 
   @Handles(OPERATIONS.explainQuery)
-  explain(
+  async explain(
     @FromCaller() caller: Caller,
-    @Body() body: unknown,
+    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<unknown> {
     reply.status(200);
-    return this.queries.explain(caller, checkExplain(body));
+    return this.queries.explain(caller, await this.bodies.check("explainQuery", request));
   }
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { LIMITS } from "#core";
 import type { TreeNode } from "../memory.js";
 import { errorOf } from "../testing/error-of.js";
 import { parseXml } from "./parse-xml.js";
@@ -101,6 +102,6 @@ test("values of one name are counted as they come: nothing after the one too man
   const many = "<t>x</t>".repeat(LIMITS.attributeBytes + 1);
   expect(errorOf(() => parseXml(`<A>${many}<`))).toMatchObject({
     code: "attribute_too_large",
-    details: { path: "xml.t", line: 1, column: 2 },
+    details: { path: "xml.t", line: 1 },
   });
 });

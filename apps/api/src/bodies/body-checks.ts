@@ -1,0 +1,33 @@
+import type { Memory } from "#memory";
+import { validateBody } from "../http/validate.js";
+import { parseInsert } from "../memories/parse-insert.js";
+import { checkExplain, checkQuery } from "../queries/check-query.js";
+import { newKeyBody } from "../wire/key.js";
+import { memoryPatchBody, newMemoryBody } from "../wire/memory.js";
+import { parseBody } from "../wire/query.js";
+
+/** What a check may need to know beside the body. */
+export interface BodyContext {
+  /** Of the memory that the route names. */
+  readonly structure?: Memory["structure"];
+}
+
+/**
+ * What each operation with a body makes of it, by the operation's id: pure functions of the JSON value, so that they run in
+ * any thread. They throw the errors that the request answers.
+ */
+export const BODY_CHECKS = {
+  createMemory: (body: unknown) => validateBody(newMemoryBody, body),
+  patchMemory: (body: unknown) => validateBody(memoryPatchBody, body),
+  insert: (body: unknown, { structure = "artifact" }: BodyContext) => parseInsert(body, { structure }),
+  query: checkQuery,
+  parseQuery: (body: unknown) => validateBody(parseBody, body),
+  explainQuery: checkExplain,
+  createKey: (body: unknown) => validateBody(newKeyBody, body),
+} as const satisfies Record<string, (body: unknown, context: BodyContext) => unknown>;
+
+/** Operations with a body. */
+export type BodyName = keyof typeof BODY_CHECKS;
+
+/** What an operation's check answers. */
+export type CheckedBody<Name extends BodyName> = ReturnType<(typeof BODY_CHECKS)[Name]>;
