@@ -1,0 +1,102 @@
+const KEY_COLUMNS = `n.id AS id, n.born AS born, n.type AS type, n.parent AS parent, n.pathKey AS pathKey, n.depth AS depth,
+  CASE WHEN n.died <= m.revision THEN n.died END AS died`;
+
+const pendingOf = (condition: string): string => `
+MATCH (m:Memory {key: $memory})
+MATCH (o:Outbox) WHERE o.memory = m.key AND o.model = $model AND o.field = $field AND o.task IN $tasks
+  AND o.revision <= m.revision
+MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
+WHERE n.born <= toInteger($revision) AND n.died > toInteger($revision)
+  AND ($type IS NULL OR n.type = $type) AND ${condition}
+WITH m, n, o.task AS task ORDER BY n.pathKey LIMIT toInteger($limit)
+RETURN task, CASE $field WHEN '' THEN n.text ELSE n.attributes END AS source, ${KEY_COLUMNS}
+ORDER BY pathKey`;
+
+/** The statements of the point ledger. `$memory` is the memory's key. */
+export const LEDGER = {
+  memory: `
+MATCH (m:Memory {key: $memory})
+RETURN m.embeddingModel AS model, m.revision AS revision`,
+
+  /** One row says that the memory is there. */
+  sources: `
+MATCH (m:Memory {key: $memory})
+UNWIND $refs + [null] AS ref
+OPTIONAL MATCH (n:Node {memory: m.key, id: ref.id, born: toInteger(ref.born)}) WHERE n.born <= m.revision
+WITH m, ref, n WHERE ref IS NULL OR n IS NOT NULL
+RETURN ref.field AS field, CASE ref.field WHEN '' THEN n.text ELSE n.attributes END AS source, ${KEY_COLUMNS}`,
+
+  isTracked: `
+MATCH (m:Memory {key: $memory})
+OPTIONAL MATCH (t:Tracked {memory: m.key, model: $model, field: $field})
+RETURN t.done AS done`,
+
+  pending: pendingOf("true"),
+  pendingUnder: pendingOf("any(path IN $paths WHERE n.pathKey STARTS WITH path)"),
+  pendingChildren: pendingOf("n.parent IN $parents"),
+
+  ended: `
+MATCH (m:Memory {key: $memory})
+OPTIONAL MATCH (o:Outbox)
+WHERE o.memory = m.key AND o.model = $model AND o.field = $field AND o.task = 'payload' AND o.revision <= m.revision
+OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
+RETURN o.id AS id, o.born AS born, CASE WHEN n.died <= m.revision THEN n.died END AS died
+LIMIT toInteger($limit)`,
+
+  /**
+   * Points that were stored as `$points` tell, under the locks of the memory and of the tenant. The row of one whose state is
+   * as told goes. One whose state has ended otherwise keeps or gets a row for its payload, visible with that end: an end of a
+   * revision that is not committed counts too, for its own row was not written while this one was there.
+   */
+  settle: `
+UNWIND $points AS point
+OPTIONAL MATCH (n:Node {memory: $memory, id: point.id, born: toInteger(point.born)})
+WITH point, n, n IS NULL OR n.died = toInteger(point.died) AS isTold
+CALL (point, isTold) {
+  WITH point, isTold WHERE isTold
+  MATCH (o:Outbox {key: point.key})
+  DELETE o
+}
+CALL (point, n, isTold) {
+  WITH point, n, isTold WHERE NOT isTold
+  MERGE (o:Outbox {key: point.key})
+  ON CREATE SET o.memory = $memory, o.tenant = $tenant, o.id = point.id, o.born = toInteger(point.born), o.model = $model,
+    o.field = point.field, o.seq = timestamp()
+  SET o.task = 'payload', o.revision = CASE WHEN n.died < toInteger($livesOn) THEN n.died ELSE n.born END, o.tokens = 0, o.waiting = $tenant, o.due = 0, o.failures = 0
+  REMOVE o.job, o.claim, o.failed, o.error
+}`,
+
+  /** One row with the text's field says that the memory is there. */
+  indexedFields: `
+MATCH (m:Memory {key: $memory})
+OPTIONAL MATCH (t:Terms {memory: m.key}) WHERE t.field > ''
+RETURN t.field AS field
+ORDER BY field`,
+
+  lockHead: `
+MATCH (m:Memory {key: $memory})
+SET m.locked = true
+RETURN m.revision AS revision, m.embeddingModel AS model`,
+
+  counted: `
+MATCH (t:Terms {memory: $memory, field: $field})
+RETURN t.documents AS documents`,
+
+  count: `
+MERGE (t:Terms {memory: $memory, field: $field})
+SET t.documents = toInteger($documents)`,
+
+  countTerms: `
+UNWIND $terms AS counted
+CREATE (:Term {memory: $memory, field: $field, term: counted.term, documents: toInteger(counted.documents)})`,
+
+  /** The first row, without a term, is of the field. */
+  statistics: `
+MATCH (m:Memory {key: $memory})
+OPTIONAL MATCH (t:Terms {memory: m.key, field: $field})
+RETURN null AS term, coalesce(t.documents, 0) AS documents
+UNION ALL
+UNWIND $terms AS term
+MATCH (t:Term {memory: $memory, field: $field, term: term}) WHERE t.documents > 0
+RETURN term, t.documents AS documents`,
+} as const;

@@ -1,0 +1,263 @@
+import { LIMITS, type MemoryScope } from "#core";
+import type { Outbox, OutboxRow, OutboxTask, Outstanding, PointExpectation, PointRef, TenantBacklog } from "#memory";
+import type { Database, Transaction } from "./database.js";
+import { expectation, expected } from "./expected-points.js";
+import { memoryKey, memoryNotFound } from "./memory-key.js";
+import { type NewRow, OUTBOX_ROWS, rowsOf } from "./outbox-rows.js";
+import { OUTBOX } from "./outbox-statements.js";
+import { track, TRACKING } from "./outbox-tracking.js";
+import { type SourceColumns, textOf } from "./source-columns.js";
+import { stateOf, type StateColumns } from "./state-columns.js";
+import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
+
+/** Rows that one transaction of `retry` frees. */
+const RETRIED_ROWS = 5_000;
+
+interface RowColumns extends SourceColumns {
+  readonly tenant: string;
+  /** The memory's key. */
+  readonly memory: string;
+  readonly id: string;
+  readonly born: number;
+  readonly model: string;
+  readonly task: OutboxTask;
+  readonly tokens: number;
+  readonly job: string | null;
+  readonly failures: number;
+}
+
+interface TenantColumns {
+  readonly tenant: string;
+  readonly rows: number;
+  /** Server's milliseconds of the oldest row; null if there is none. */
+  readonly since: number | null;
+}
+
+/** The outbox as `:Outbox` nodes beside the trees; see outbox-rows.ts for who writes them. Times are the server's. */
+export class Neo4jOutbox implements Outbox {
+  /** The tenant that the last search by name ended at: the next goes on there, so that all come up in time. */
+  #searched = "";
+
+  constructor(private readonly database: Database) {}
+
+  /**
+   * Looks at the oldest rows of all tenants. Where a flood of one tenant fills that view, the others are found by name, each
+   * by a seek in the index, and counted on their own.
+   */
+  async backlog(limit: number): Promise<readonly TenantBacklog[]> {
+    const walk = LIMITS.relayTenantRows;
+    return this.database.read(async (transaction) => {
+      const oldest = await transaction.run<TenantColumns & { readonly walked: number }>(OUTBOX.oldest, { walk });
+      const isAll = oldest.reduce((sum, { walked }) => sum + walked, 0) < walk;
+      const found = isAll ? oldest : await this.#searchTenants(transaction, oldest, limit);
+      return found
+        .filter(({ rows }) => rows > 0)
+        .sort((left, right) => (left.since ?? 0) - (right.since ?? 0))
+        .slice(0, limit)
+        .map(({ tenant, rows }) => ({ tenant, rows }));
+    });
+  }
+
+  async claim(
+    tenant: string,
+    { id, rows, tokens, leaseMs }: Parameters<Outbox["claim"]>[1],
+  ): Promise<readonly OutboxRow[]> {
+    const parameters = { lock: lockOf(tenant), tenant, claim: id, rows, tokens, leaseMs };
+    const claimed = await this.database.write((transaction) => transaction.run<RowColumns>(OUTBOX.claim, parameters));
+    return claimed.map(rowOf);
+  }
+
+  async claimed(id: string, leaseMs: number): Promise<readonly OutboxRow[]> {
+    const rows = await this.#ofClaim(id, (transaction) =>
+      transaction.run<RowColumns>(OUTBOX.claimed, { claim: id, leaseMs }),
+    );
+    return (rows ?? []).map(rowOf);
+  }
+
+  async release(id: string, afterMs: number): Promise<void> {
+    await this.#ofClaim(id, (transaction) => transaction.run(OUTBOX.release, { claim: id, afterMs }));
+  }
+
+  async fail(
+    id: string,
+    rows: readonly PointRef[],
+    { code, message, afterMs, final }: Parameters<Outbox["fail"]>[2],
+  ): Promise<void> {
+    const points = rows.map(({ id: node, born, field, model }) => [node, born, field, model]);
+    await this.#ofClaim(id, (transaction) =>
+      final
+        ? transaction.run(OUTBOX.giveUp, { claim: id, points, code, message })
+        : transaction.run(OUTBOX.fail, { claim: id, points, afterMs }),
+    );
+  }
+
+  async retry(scope?: MemoryScope): Promise<number> {
+    if (scope !== undefined) {
+      return this.#free(scope.tenant, OUTBOX.retryMemory, { memory: memoryKey(scope) });
+    }
+    let freed = 0;
+    for (;;) {
+      const [next] = await this.database.read((transaction) =>
+        transaction.run<{ readonly tenant: string }>(OUTBOX.tenantOfFailed, {}),
+      );
+      if (next === undefined) return freed;
+      freed += await this.#free(next.tenant, OUTBOX.retryTenant, next);
+    }
+  }
+
+  async outstanding(jobs: Parameters<Outbox["outstanding"]>[0]): Promise<ReadonlyMap<string, Outstanding>> {
+    const found = await this.database.read((transaction) =>
+      transaction.run<{
+        readonly job: string;
+        readonly rows: number;
+        readonly failed: number;
+        readonly error: string | null;
+      }>(OUTBOX.outstanding, { jobs }),
+    );
+    return new Map(found.map(({ job, rows, failed, error }) => [job, { rows, failed, ...errorOf(error) }]));
+  }
+
+  async track(scope: MemoryScope, model: string, field: string): Promise<void> {
+    await track(this.database, scope, { model, field });
+  }
+
+  async tracked(scope: MemoryScope, model: string): Promise<readonly string[]> {
+    const rows = await this.database.read((transaction) =>
+      transaction.run<{ readonly field: string | null }>(TRACKING.fields, { memory: memoryKey(scope), model }),
+    );
+    if (rows.length === 0) throw memoryNotFound(scope);
+    return rows.flatMap(({ field }) => field ?? []);
+  }
+
+  async enqueue(scope: MemoryScope, rows: readonly (PointRef & { readonly task: OutboxTask })[]): Promise<number> {
+    const memory = memoryKey(scope);
+    return this.database.write(async (transaction) => {
+      const [locked] = await transaction.run(TRACKING.lockMemory, { memory });
+      if (locked === undefined) throw memoryNotFound(scope);
+      await transaction.run(LOCK_TENANT, { lock: lockOf(scope.tenant) });
+      const states = rows.map(({ id, born }) => ({ id, born }));
+      const found = await transaction.run<StateColumns>(OUTBOX.states, { memory, states });
+      const written = await transaction.run<{ readonly added: number }>(OUTBOX_ROWS.write, {
+        ...{ tenant: scope.tenant, memory },
+        rows: rowsOfPoints(memory, rows, found),
+      });
+      return written[0]?.added ?? 0;
+    });
+  }
+
+  async expectation(scope: MemoryScope, model: string): Promise<PointExpectation> {
+    return expectation(this.database, scope, model);
+  }
+
+  async expected(
+    scope: MemoryScope,
+    model: string,
+    page: { readonly after?: string; readonly limit: number },
+  ): ReturnType<Outbox["expected"]> {
+    return expected(this.database, scope, model, page);
+  }
+
+  async memories({
+    after = "",
+    limit,
+  }: {
+    readonly after?: string;
+    readonly limit: number;
+  }): ReturnType<Outbox["memories"]> {
+    const rows = await this.database.read((transaction) =>
+      transaction.run<{
+        readonly key: string;
+        readonly tenant: string;
+        readonly memory: string;
+        readonly model: string | null;
+      }>(OUTBOX.memories, { after, limit }),
+    );
+    const memories = [...Map.groupBy(rows, ({ key }) => key).values()].flatMap((pairs) =>
+      pairs.slice(0, 1).map(({ tenant, memory }) => ({
+        scope: { tenant, memory },
+        models: pairs.flatMap(({ model }) => model ?? []),
+      })),
+    );
+    const last = rows.at(-1);
+    return { memories, ...(memories.length === limit && last !== undefined && { next: last.key }) };
+  }
+
+  async tombstones(limit: number): Promise<readonly MemoryScope[]> {
+    return this.database.read((transaction) => transaction.run<MemoryScope>(OUTBOX.tombstones, { limit }));
+  }
+
+  async bury(scope: MemoryScope): Promise<void> {
+    await this.database.write((transaction) => transaction.run(OUTBOX.bury, { memory: memoryKey(scope) }));
+  }
+
+  /** The known tenants and up to `limit` others that have rows. */
+  async #searchTenants(
+    transaction: Transaction,
+    known: readonly TenantColumns[],
+    limit: number,
+  ): Promise<readonly TenantColumns[]> {
+    const found = new Set<string>();
+    while (found.size < limit) {
+      const after = this.#searched;
+      const [row] = await transaction.run<{ readonly tenant: string }>(OUTBOX.tenantAfter, { after });
+      // After the last name the search begins again at the first.
+      const next = row?.tenant ?? "";
+      if (found.has(next)) break;
+      found.add(next);
+      this.#searched = next;
+    }
+    const tenants = new Set([...known.map(({ tenant }) => tenant), ...found]);
+    return transaction.run<TenantColumns>(OUTBOX.ofTenants, { tenants: [...tenants], walk: LIMITS.relayTenantRows });
+  }
+
+  /** Frees rows that were given up, in bounded transactions. */
+  async #free(tenant: string, statement: string, parameters: Readonly<Record<string, unknown>>): Promise<number> {
+    let sum = 0;
+    for (;;) {
+      const freed = await this.database.write(async (transaction) => {
+        await transaction.run(LOCK_TENANT, { lock: lockOf(tenant) });
+        const page = { ...parameters, limit: RETRIED_ROWS };
+        const [row] = await transaction.run<{ readonly freed: number }>(statement, page);
+        return row?.freed ?? 0;
+      });
+      sum += freed;
+      if (freed < RETRIED_ROWS) return sum;
+    }
+  }
+
+  /** Works on the rows of a claim under its tenant's lock; undefined if it has none. */
+  async #ofClaim<T>(claim: string, work: (transaction: Transaction) => Promise<T>): Promise<T | undefined> {
+    return this.database.write(async (transaction) => {
+      const [found] = await transaction.run<{ readonly tenant: string }>(OUTBOX.tenantOfClaim, { claim });
+      if (found === undefined) return undefined;
+      await transaction.run(LOCK_TENANT, { lock: lockOf(found.tenant) });
+      return work(transaction);
+    });
+  }
+}
+
+function rowOf({ tenant, memory, id, born, field, model, task, tokens, job, failures, source }: RowColumns): OutboxRow {
+  const scope = { tenant, memory: memory.slice(tenant.length + 1) };
+  const text = textOf({ field, source });
+  return { scope, id, born, field, model, task, text, tokens, failures, ...(job !== null && { job }) };
+}
+
+/** Rows of points, visible at once; states that are not there and fields without a text are left out. */
+function rowsOfPoints(
+  memory: string,
+  points: readonly (PointRef & { readonly task: OutboxTask })[],
+  states: readonly StateColumns[],
+): readonly NewRow[] {
+  const byName = new Map(states.map((state) => [`${state.id} ${state.born}`, stateOf(state)]));
+  return points.flatMap(({ id, born, model, field, task }) => {
+    const state = byName.get(`${id} ${born}`);
+    return state === undefined ? [] : rowsOf(memory, [state], { tracked: [{ model, field }], task });
+  });
+}
+
+/** Code and message, which a blank separates. */
+function errorOf(error: string | null): Pick<Outstanding, "error"> {
+  if (error === null) return {};
+  const [code = ""] = error.split(" ", 1);
+  return { error: { code, message: error.slice(code.length + 1) } };
+}

@@ -1,0 +1,187 @@
+import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey, PATH_SEPARATOR } from "#core";
+import type { OutboxTask, StoredPoint } from "#memory";
+import type { LexicalStatistics, StateRef } from "#scoring";
+import type { PendingPoint, PointLedger, PointSource } from "../distributed/point-ledger.js";
+import { outermostPaths } from "../outermost-paths.js";
+import type { Database, Transaction } from "./database.js";
+import { LEDGER } from "./ledger-statements.js";
+import { memoryKey, memoryNotFound } from "./memory-key.js";
+import { rowKey } from "./outbox-rows.js";
+import { track, untrack } from "./outbox-tracking.js";
+import { type SourceColumns, textOf } from "./source-columns.js";
+import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
+
+/** `died` of a state that lives. */
+const LIVES_ON = Number.MAX_SAFE_INTEGER;
+/** Terms that one statement writes. */
+const TERM_ROWS = 5_000;
+
+interface KeyColumns extends Omit<NodeKey, "parentId">, SourceColumns {
+  /** `""` for a child of the root. */
+  readonly parent: string;
+  readonly died: number | null;
+}
+
+/** What a vector store that lies apart needs of the trees in Neo4j. */
+export class Neo4jPointLedger implements PointLedger {
+  constructor(private readonly database: Database) {}
+
+  async memory(scope: MemoryScope): Promise<{ readonly model: string; readonly revision: number }> {
+    const [found] = await this.#read<{ readonly model: string; readonly revision: number }>(LEDGER.memory, scope, {});
+    return found;
+  }
+
+  async sources(
+    scope: MemoryScope,
+    refs: readonly (StateRef & { readonly field: string })[],
+  ): Promise<readonly PointSource[]> {
+    const named = refs.map(({ id, born, field }) => ({ id, born, field }));
+    const rows = await this.#read<KeyColumns | { readonly id: null }>(LEDGER.sources, scope, { refs: named });
+    return rows.flatMap((row) => (row.id === null ? [] : sourcesOf(row)));
+  }
+
+  async pending(
+    scope: MemoryScope,
+    { model, field, revision }: Parameters<PointLedger["pending"]>[1],
+    { filter, task, limit }: Parameters<PointLedger["pending"]>[2],
+  ): Promise<readonly PendingPoint[]> {
+    const [tracked] = await this.#read<{ readonly done: boolean | null }>(LEDGER.isTracked, scope, { model, field });
+    if (tracked.done !== true) await track(this.database, scope, { model, field });
+    const tasks = task === undefined ? ["vector", "payload"] : [task];
+    const { statement, ...condition } = conditionOf(filter);
+    const rows = await this.database.read((transaction) =>
+      transaction.run<Omit<KeyColumns, "field"> & { readonly task: OutboxTask }>(statement, {
+        ...{ memory: memoryKey(scope), model, field, revision, tasks, limit },
+        ...{ type: filter?.type ?? null, ...condition },
+      }),
+    );
+    return rows.flatMap((row) => sourcesOf({ ...row, field }).map((source) => ({ ...source, task: row.task })));
+  }
+
+  async ended(
+    scope: MemoryScope,
+    { model, field }: Parameters<PointLedger["ended"]>[1],
+    limit: number,
+  ): Promise<readonly StoredPoint[]> {
+    const rows = await this.#read<{
+      readonly id: string | null;
+      readonly born: number | null;
+      readonly died: number | null;
+    }>(LEDGER.ended, scope, { model, field, limit });
+    return rows.flatMap(({ id, born, died }) =>
+      id === null || born === null ? [] : [{ id, born, field, ...(died !== null && { died }) }],
+    );
+  }
+
+  async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<boolean> {
+    const memory = memoryKey(scope);
+    const told = points.map((point) => ({
+      ...{ key: rowKey(memory, { ...point, model }), id: point.id, born: point.born, field: point.field },
+      died: point.died ?? LIVES_ON,
+    }));
+    return this.database.write(async (transaction) => {
+      const [locked] = await transaction.run(LEDGER.lockHead, { memory });
+      if (locked === undefined) return false;
+      await transaction.run(LOCK_TENANT, { lock: lockOf(scope.tenant) });
+      await transaction.run(LEDGER.settle, { memory, tenant: scope.tenant, model, points: told, livesOn: LIVES_ON });
+      return true;
+    });
+  }
+
+  async untrack(scope: MemoryScope, model: string | undefined): Promise<void> {
+    await untrack(this.database, scope, model);
+  }
+
+  async indexedFields(scope: MemoryScope): Promise<readonly string[]> {
+    const rows = await this.#read<{ readonly field: string | null }>(LEDGER.indexedFields, scope, {});
+    return [NODE_FIELD, ...rows.flatMap(({ field }) => field ?? [])];
+  }
+
+  async indexField(
+    scope: MemoryScope,
+    field: string,
+    counted: Parameters<PointLedger["indexField"]>[2],
+  ): Promise<void> {
+    const model = await this.database.write((transaction) => countField(transaction, scope, { ...counted, field }));
+    await track(this.database, scope, { model, field });
+  }
+
+  async statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics> {
+    const [whole, ...counted] = await this.#read<{ readonly term: string | null; readonly documents: number }>(
+      LEDGER.statistics,
+      scope,
+      { field, terms: [...new Set(terms)] },
+    );
+    const frequencies = counted.flatMap(({ term, documents }) => (term === null ? [] : [[term, documents] as const]));
+    return { documents: whole.documents, frequencies: new Map(frequencies) };
+  }
+
+  /** Rows of a statement that has at least one where the memory is. */
+  async #read<Row>(
+    statement: string,
+    scope: MemoryScope,
+    parameters: Readonly<Record<string, unknown>>,
+  ): Promise<readonly [Row, ...Row[]]> {
+    const [first, ...rest] = await this.database.read((transaction) =>
+      transaction.run<Row>(statement, { ...parameters, memory: memoryKey(scope) }),
+    );
+    if (first === undefined) throw memoryNotFound(scope);
+    return [first, ...rest];
+  }
+}
+
+/** Counts a field's terms unless they are counted. Commits wait, for the memory is locked. Answers the memory's model. */
+async function countField(
+  transaction: Transaction,
+  scope: MemoryScope,
+  counted: Parameters<PointLedger["indexField"]>[2] & { readonly field: string },
+): Promise<string> {
+  const { field, documents, frequencies, revision } = counted;
+  const named = { memory: memoryKey(scope), field };
+  const [head] = await transaction.run<{ readonly revision: number; readonly model: string }>(LEDGER.lockHead, named);
+  if (head === undefined) throw memoryNotFound(scope);
+  const known = await transaction.run(LEDGER.counted, named);
+  if (field === NODE_FIELD || known.length > 0) return head.model;
+  if (head.revision !== revision) {
+    throw new EspalierError("revision_conflict", `The memory is at revision ${head.revision}.`, {
+      details: { baseRevision: revision, revision: head.revision },
+    });
+  }
+  await transaction.run(LEDGER.count, { ...named, documents });
+  const terms = [...frequencies].map(([term, of]) => ({ term, documents: of }));
+  for (let start = 0; start < terms.length; start += TERM_ROWS) {
+    await transaction.run(LEDGER.countTerms, { ...named, terms: terms.slice(start, start + TERM_ROWS) });
+  }
+  return head.model;
+}
+
+/** The statement for a filter, and its parameters. */
+function conditionOf(
+  filter: NodeFilter | undefined,
+): { readonly statement: string } & Readonly<Record<string, unknown>> {
+  const scope = filter?.scope;
+  if (scope === undefined) return { statement: LEDGER.pending };
+  if (scope.kind === "children") {
+    return { statement: LEDGER.pendingChildren, parents: scope.of.map((id) => id ?? "") };
+  }
+  if (scope.of.includes("")) return { statement: LEDGER.pending };
+  return { statement: LEDGER.pendingUnder, paths: outermostPaths(scope.of).map((path) => path + PATH_SEPARATOR) };
+}
+
+/** None if the field has no text. */
+function sourcesOf({
+  id,
+  born,
+  type,
+  parent,
+  pathKey,
+  depth,
+  died,
+  field,
+  source,
+}: KeyColumns): readonly PointSource[] {
+  const text = textOf({ field, source });
+  if (text === "") return [];
+  const parentId = parent === "" ? null : parent;
+  return [{ id, born, type, parentId, pathKey, depth, field, text, ...(died !== null && { died }) }];
+}
