@@ -127,6 +127,13 @@ export const ERRORS = {
     title: "The memory changed meanwhile",
     advice: "Read the memory again and repeat the write.",
   },
+  job_not_failed: {
+    category: "conflict",
+    status: 409,
+    retryable: false,
+    title: "The job did not fail",
+    advice: "Only jobs in state failed or dead can be run again.",
+  },
   job_finished: {
     category: "conflict",
     status: 409,

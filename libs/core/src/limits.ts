@@ -150,6 +150,8 @@ export const LIMITS = {
   reconcilePoints: 500_000,
   /** Rows under way with which comparing a memory says little: it is left to the next sweep. */
   reconcileBusyRows: 1_000,
+  /** Milliseconds that a call of a persistent cache may take: asking the model anew takes no longer. */
+  cacheCallMs: 2_000,
   /** Vectors in the tenants' persistent caches together (about 1 GB of 384 dimensions); the oldest go first. */
   cachedEmbeddings: 500_000,
   /** Entailment values in the tenants' persistent caches together; the oldest go first. */
@@ -162,8 +164,12 @@ export const RETENTION_SECONDS = {
   job: 3_600,
   /** A failed job's status. */
   failedJob: 7 * 86_400,
+  /** A job that was given up, with its payload. */
+  deadLetter: 30 * 86_400,
   /** An idempotency key with its answer. */
   idempotency: 86_400,
   /** An inbox row. */
   inbox: 7 * 86_400,
+  /** A row of a persistent cache in Redis; where a tenant writes nothing any more, twice that at most. */
+  cache: 7 * 86_400,
 } as const;

@@ -7,7 +7,16 @@ import type { JobData } from "./job-data.js";
 import { followEvents } from "./job-events.js";
 import { JOB_KINDS } from "./job-names.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "./keys.js";
-import { fullRecordOf, hashOf, isEnded, LISTED_FIELDS, newHash, recordOf, type JobEnding } from "./record.js";
+import {
+  fullRecordOf,
+  hashOf,
+  isEnded,
+  LISTED_FIELDS,
+  newHash,
+  recordOf,
+  type JobEnding,
+  type JobHash,
+} from "./record.js";
 import { bounded, connectRedis, isCluster } from "./redis.js";
 import { runScript } from "./scripts.js";
 import { Sweeper } from "./admission/sweeper.js";
@@ -26,6 +35,11 @@ export interface JobClientOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly settings?: Partial<JobSettings>;
+}
+
+/** A submit, or the replay of a job. */
+interface Enqueued extends SubmitRequest {
+  readonly origin?: string;
 }
 
 /** A submitted job and how it got there. */
@@ -76,7 +90,7 @@ class RedisJobClient implements JobClient, QueueAges {
 
   async submit(request: SubmitRequest): Promise<JobRecord> {
     const id = this.#options.ids("job");
-    return (await this.#enqueue(request, id, false)).record;
+    return (await this.#enqueue(request, id)).record;
   }
 
   async submitAndWait(request: SubmitRequest, waitMs: number, signal?: AbortSignal): Promise<JobRecord> {
@@ -145,6 +159,53 @@ class RedisJobClient implements JobClient, QueueAges {
     return record;
   }
 
+  async replay(tenant: string, id: string): Promise<JobRecord> {
+    const [hash, chosen] = await this.#call(() =>
+      Promise.all([
+        this.#redis.hgetall(this.#keys.job(tenant, id)),
+        runScript(
+          this.#redis,
+          "jobReplay",
+          [this.#keys.job(tenant, id)],
+          [this.#options.ids("job")],
+        ) as Promise<string>,
+      ]),
+    );
+    if (chosen === "gone") throw jobNotFound(id);
+    if (chosen === "not failed") throw new EspalierError("job_not_failed", `The job ${id} is ${hash["state"] ?? ""}.`);
+    const state = await this.#call(() => this.#redis.hget(this.#keys.job(tenant, chosen), "state"));
+    if (state !== null) return this.get(tenant, chosen);
+    const { memory, kind, replayOf } = recordOf(hash);
+    const origin = replayOf ?? id;
+    // Whoever asks at the same time submits the same job: that is one job.
+    return (
+      await this.#enqueue({ kind, tenant, memory, payload: await this.#payloadOf(tenant, id, hash), origin }, chosen)
+    ).record;
+  }
+
+  async deadLetters(
+    tenant: string,
+    { memory, kind, limit, after }: Parameters<JobClient["deadLetters"]>[1],
+  ): Promise<readonly JobRecord[]> {
+    const found: JobRecord[] = [];
+    const letters = this.#keys.letters(tenant);
+    const rank = after === undefined ? -1 : await this.#call(() => this.#redis.zrevrank(letters, after));
+    // Entries leave from the old end only: a letter that is no longer there was the last.
+    if (rank === null) return found;
+    // Bounded by lettersPerTenant.
+    for (let from = rank + 1; ; from += LIST_CHUNK) {
+      const ids = await this.#call(() => this.#redis.zrevrange(letters, from, from + LIST_CHUNK - 1));
+      for (const record of await this.#records(tenant, ids)) {
+        if (record.state !== "dead" || record.replayedAs !== undefined) continue;
+        if (memory !== undefined && record.memory !== memory) continue;
+        if (kind !== undefined && record.kind !== kind) continue;
+        found.push(record);
+        if (found.length === limit) return found;
+      }
+      if (ids.length < LIST_CHUNK) return found;
+    }
+  }
+
   events(
     tenant: string,
     id: string,
@@ -196,11 +257,12 @@ class RedisJobClient implements JobClient, QueueAges {
   }
 
   /** Adds the job and its status; a repeat under the same key answers the first job. */
-  async #enqueue(request: SubmitRequest, id: string, watched: boolean): Promise<Submitted> {
-    const { tenant, memory, kind, idempotency } = request;
+  async #enqueue(request: Enqueued, id: string, watched = false): Promise<Submitted> {
+    const { tenant, memory, kind, idempotency, origin } = request;
     const record: JobRecord = {
       ...{ id, tenant, memory, kind, state: "queued" },
       ...{ progress: { done: 0, total: 0 }, createdAt: this.#options.clock.now(), attempts: 0 },
+      ...(origin !== undefined && { replayOf: origin }),
     };
     const text = request.payload instanceof SerializedPayload ? request.payload.bytes : JSON.stringify(request.payload);
     const large = await this.#keepLarge(request, id, text);
@@ -270,6 +332,14 @@ class RedisJobClient implements JobClient, QueueAges {
       ...(idempotency === undefined ? [] : ["keepMs", this.#settings.idempotencyMs]),
     ]);
     return reply as [string, string];
+  }
+
+  /** What a failed job was asked to do. */
+  async #payloadOf(tenant: string, id: string, hash: JobHash): Promise<unknown> {
+    if (hash["payload"] !== undefined) return JSON.parse(hash["payload"]) as unknown;
+    const bytes = await this.#options.payloadStore.get(tenant, blobKey(id, "payload"));
+    if (bytes === undefined) throw new EspalierError("job_not_found", `The payload of ${id} has expired.`);
+    return JSON.parse(Buffer.from(bytes).toString("utf8")) as unknown;
   }
 
   /** Puts a large payload beside the queue, before anything refers to it. */
@@ -361,11 +431,18 @@ class RedisJobClient implements JobClient, QueueAges {
 
   /** Records of listed ids; ids whose status has expired leave the list. */
   async #listed(tenant: string, ids: readonly string[]): Promise<readonly JobRecord[]> {
+    const records = await this.#records(tenant, ids);
+    const known = new Set(records.map(({ id }) => id));
+    const expired = ids.filter((id) => !known.has(id));
+    if (expired.length > 0) await this.#call(() => this.#redis.zrem(this.#keys.list(tenant), ...expired));
+    return records;
+  }
+
+  /** Records by id without results; expired ones are left out. */
+  async #records(tenant: string, ids: readonly string[]): Promise<readonly JobRecord[]> {
     const replies = await this.#call(() =>
       Promise.all(ids.map((id) => this.#redis.hmget(this.#keys.job(tenant, id), ...LISTED_FIELDS))),
     );
-    const expired = ids.filter((_id, index) => replies[index]?.[0] === null);
-    if (expired.length > 0) await this.#call(() => this.#redis.zrem(this.#keys.list(tenant), ...expired));
     return replies.flatMap((reply) => {
       const flat = reply.flatMap((value, index) => (value === null ? [] : [LISTED_FIELDS[index] ?? "", value]));
       const hash = hashOf(flat);
@@ -386,8 +463,9 @@ class RedisJobClient implements JobClient, QueueAges {
 }
 
 /** What a queue carries of a job; a payload that is kept by reference stays where it is. */
-function dataOf({ tenant, memory, id, createdAt }: JobRecord, payload: unknown): JobData {
-  return { tenant, memory, id, createdAt, ...(payload !== undefined && { payload }) };
+function dataOf({ tenant, memory, id, createdAt, replayOf }: JobRecord, payload: unknown): JobData {
+  const origin = replayOf !== undefined && { origin: replayOf };
+  return { tenant, memory, id, createdAt, ...origin, ...(payload !== undefined && { payload }) };
 }
 
 function heldAlready(id: string): EspalierError {

@@ -4,6 +4,8 @@ export interface JobData {
   readonly memory: string;
   readonly id: string;
   readonly createdAt: number;
+  /** The job whose work this one does again; the effects are the first one's, so that they happen once. */
+  readonly origin?: string;
   /** Absent when the payload is kept by reference. */
   readonly payload?: unknown;
 }

@@ -1,7 +1,7 @@
 import type { Redis } from "ioredis";
 import { LIMITS, type Clock } from "#core";
 import type { JobData } from "./job-data.js";
-import { heldKey } from "./held/held-jobs.js";
+import { heldKey, heldMember } from "./held/held-jobs.js";
 import { blobKey, queueJobId, type JobKeys } from "./keys.js";
 import { newHash, type JobEnding } from "./record.js";
 import { runScript } from "./scripts.js";
@@ -52,7 +52,10 @@ export class AttemptStatus {
     const { tenant, memory, id, createdAt } = this.#data;
     const { eventsPerJob, keepQueuedMs } = this.#deps.settings;
     const progress = { done: 0, total: 0 };
-    const hash = newHash({ id, tenant, memory, kind: this.#kind, state: "queued", progress, createdAt, attempts: 0 });
+    const hash = newHash({
+      ...{ id, tenant, memory, kind: this.#kind, state: "queued", progress, createdAt, attempts: 0 },
+      ...(this.#data.origin !== undefined && { replayOf: this.#data.origin }),
+    });
     return (await this.#run("jobStart", [
       this.#startedAt,
       this.#token,
@@ -70,8 +73,9 @@ export class AttemptStatus {
   }
 
   /** Back to the queue. False if the job is no longer wanted: then it must be ended instead. */
-  async retry(): Promise<boolean> {
-    return (await this.#run("jobRetry", [this.#token, this.#deps.settings.eventsPerJob])) !== "cancel";
+  async retry(error?: JobError): Promise<boolean> {
+    const values = [this.#token, this.#deps.settings.eventsPerJob, error === undefined ? "" : JSON.stringify(error)];
+    return (await this.#run("jobRetry", values)) !== "cancel";
   }
 
   /** Ends the job. False if it was refused; then nothing is left behind. */
@@ -79,8 +83,8 @@ export class AttemptStatus {
     const { settings, clock, payloadStore } = this.#deps;
     const { tenant } = this.#data;
     const finishedAt = clock.now();
-    const keepMs =
-      ending.state === "completed" || ending.state === "cancelled" ? settings.keepMs : settings.keepFailedMs;
+    const failed = ending.state === "failed" || ending.state === "dead";
+    const keepMs = failed ? (ending.state === "dead" ? settings.keepDeadMs : settings.keepFailedMs) : settings.keepMs;
     const end: JobEnding = {
       ...{ state: ending.state, attempts: this.#attempt, progress, startedAt: this.#startedAt, finishedAt },
       ...(ending.state !== "completed" && { error: ending.error }),
@@ -92,6 +96,8 @@ export class AttemptStatus {
       ...["startedAt", this.#startedAt, "finishedAt", finishedAt, "done", progress.done, "total", progress.total],
       ...(large ? ["resultAttempt", this.#attempt] : result === undefined ? [] : ["result", result]),
       ...(ending.state === "completed" ? [] : ["error", JSON.stringify(ending.error)]),
+      // What a replay needs; a large payload stays where it is.
+      ...(failed && this.#data.payload !== undefined ? ["payload", JSON.stringify(this.#data.payload)] : []),
     ];
     const wake = this.#wakeText(end, large ? undefined : result);
     const answer = await this.#run("jobFinish", [
@@ -104,7 +110,7 @@ export class AttemptStatus {
     ]);
     const accepted = answer === "ok";
     if (large && !accepted) await payloadStore.delete(tenant, this.#resultKey);
-    if (accepted) await this.#forgetPayload();
+    if (accepted && !failed) await this.#forgetPayload();
     return accepted;
   }
 
@@ -120,7 +126,7 @@ export class AttemptStatus {
     // It must outlive the job's own end, which may be as far away as a job may be held.
     if (large) await this.#keepLarge(text, clock.now() + settings.keepQueuedMs + settings.keepFailedMs);
     // Listed before it is held: a process that dies between the two leaves an entry too many, never a job that nobody ends.
-    await redis.zadd(heldKey(settings), "NX", 0, this.#token);
+    await redis.zadd(heldKey(settings), "NX", 0, heldMember(this.#data));
     const fields = large ? ["resultAttempt", this.#attempt] : ["result", text];
     const values = [
       this.#token,

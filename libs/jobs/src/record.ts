@@ -19,6 +19,9 @@ export const LISTED_FIELDS = [
   "finishedAt",
   "attempts",
   "error",
+  "firstError",
+  "replayOf",
+  "replayedAs",
 ] as const;
 
 const ENDED: ReadonlySet<JobState> = new Set(["completed", "failed", "dead", "cancelled"]);
@@ -41,6 +44,7 @@ export function newHash(record: JobRecord): readonly string[] {
   return [
     ...["id", record.id, "tenant", record.tenant, "memory", record.memory, "kind", record.kind],
     ...["state", "queued", "done", "0", "total", "0", "attempts", "0", "createdAt", String(record.createdAt)],
+    ...(record.replayOf === undefined ? [] : ["replayOf", record.replayOf]),
   ];
 }
 
@@ -60,6 +64,9 @@ export function recordOf(hash: JobHash): JobRecord {
     ...time("finishedAt"),
     attempts: Number(hash["attempts"] ?? 0),
     ...(hash["error"] !== undefined && { error: JSON.parse(hash["error"]) as JobError }),
+    ...(hash["firstError"] !== undefined && { firstError: JSON.parse(hash["firstError"]) as JobError }),
+    ...(hash["replayOf"] !== undefined && { replayOf: hash["replayOf"] }),
+    ...(hash["replayedAs"] !== undefined && { replayedAs: hash["replayedAs"] }),
   };
 }
 

@@ -136,6 +136,7 @@ async function handleJob(
     const payload = await readPayload(deps, job.data);
     const run = handler(payload, {
       ...{ id: job.data.id, tenant: job.data.tenant, memory: job.data.memory, createdAt: job.data.createdAt },
+      effectId: job.data.origin ?? job.data.id,
       ...{ attempt: job.attemptsStarted, takenOver: job.stalledCounter, signal },
       progress: (done, total) => {
         progress.set(done, total);
@@ -218,7 +219,7 @@ async function endThrown({ deps, job, token, status, thrown, signal }: Thrown): 
   }
   if (job.attemptsMade + 1 < attempts) {
     // The message that cancelled the job may come later than its failure.
-    if (!(await status.retry())) return endCancelled(status);
+    if (!(await status.retry(jobErrorOf(error)))) return endCancelled(status);
     return { outcome: "retried", error, rethrow: error };
   }
   await buryJob(deps, status, job, error);
@@ -239,10 +240,16 @@ export async function buryJob(
   error: EspalierError,
 ): Promise<void> {
   if (isInternal(job.name)) return;
+  const { tenant, id } = job.data;
+  const now = deps.clock.now();
+  // Listed before it ends: a process that dies between the two leaves an entry too many, never a letter that nobody finds.
+  const letters = deps.keys.letters(tenant);
+  await deps.redis.zadd(letters, now, id);
+  await deps.redis.zremrangebyrank(letters, 0, -deps.settings.lettersPerTenant - 1);
+  await deps.redis.pexpire(letters, deps.settings.keepDeadMs);
   await status.finish({ state: "dead", error: jobErrorOf(error) });
   const dead = deps.keys.dead(deps.kind);
-  const now = deps.clock.now();
-  await deps.redis.zadd(dead, now, queueJobId(job.data.tenant, job.data.id));
+  await deps.redis.zadd(dead, now, queueJobId(tenant, id));
   await deps.redis.zremrangebyscore(dead, "-inf", now - deps.settings.keepFailedMs);
 }
 

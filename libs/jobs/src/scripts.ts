@@ -90,17 +90,32 @@ return status[5] and 'cancel' or 'ok'`,
   },
 
   /**
-   * KEYS job, events. ARGV attempt, job token, eventsPerJob. Back to the queue: between attempts, or given back. Answers
-   * 'ok', 'cancel' if that is asked for (then nothing is written: the job must end, not wait), or why not.
+   * KEYS job, events. ARGV attempt, job token, eventsPerJob, error ('' if there was none). Back to the queue: between
+   * attempts, or given back. Answers 'ok', 'cancel' if that is asked for (then nothing is written: the job must end, not wait), or why not.
    */
   jobRetry: {
     numberOfKeys: 2,
     lua: `${GUARDED}
 if status[5] then return 'cancel' end
 redis.call('HSET', KEYS[1], 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
+if ARGV[4] ~= '' then redis.call('HSETNX', KEYS[1], 'firstError', ARGV[4]) end
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
 wake(status[3], 'event ' .. ARGV[2])
 return 'ok'`,
+  },
+
+  /**
+   * KEYS job. ARGV id of a new job. Chooses the job that does the work of a failed one again, once: answers 'gone', 'not
+   * failed' or the id of the first that was chosen.
+   */
+  jobReplay: {
+    numberOfKeys: 1,
+    lua: `
+local state = redis.call('HGET', KEYS[1], 'state')
+if not state then return 'gone' end
+if state ~= 'failed' and state ~= 'dead' then return 'not failed' end
+redis.call('HSETNX', KEYS[1], 'replayedAs', ARGV[1])
+return redis.call('HGET', KEYS[1], 'replayedAs')`,
   },
 
   /**

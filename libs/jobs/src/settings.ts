@@ -133,8 +133,12 @@ export interface JobSettings {
   readonly wakeBytes: number;
   /** How long an ended job's status and result live; a job with an idempotency key lives as long as the key. */
   readonly keepMs: number;
-  /** The same for `failed` and `dead`. */
+  /** The same for `failed`. */
   readonly keepFailedMs: number;
+  /** The same for `dead`: somebody has to look at it. */
+  readonly keepDeadMs: number;
+  /** Dead letters kept per tenant; the oldest leave first. */
+  readonly lettersPerTenant: number;
   /** How long a job that never ends is remembered. */
   readonly keepQueuedMs: number;
   readonly idempotencyMs: number;
@@ -159,6 +163,8 @@ export const JOB_SETTINGS: JobSettings = {
   wakeBytes: 64 * 1024,
   keepMs: RETENTION_SECONDS.job * 1_000,
   keepFailedMs: RETENTION_SECONDS.failedJob * 1_000,
+  keepDeadMs: RETENTION_SECONDS.deadLetter * 1_000,
+  lettersPerTenant: 10_000,
   keepQueuedMs: 2 * RETENTION_SECONDS.failedJob * 1_000,
   idempotencyMs: RETENTION_SECONDS.idempotency * 1_000,
   sweepMs: 2_000,

@@ -29,6 +29,18 @@ export interface JobRecord {
   readonly result?: unknown;
   /** Only when `failed`, `dead` or `cancelled`. */
   readonly error?: JobError;
+  /** The error of the first attempt that failed, of a job that was tried again. */
+  readonly firstError?: JobError;
+  /** The job whose work this one does again. */
+  readonly replayOf?: string;
+  /** The job that does the work of this one again. */
+  readonly replayedAs?: string;
+}
+
+/** Which dead letters a read or a replay is about. */
+export interface DeadLetterFilter {
+  readonly memory?: string;
+  readonly kind?: JobKind;
 }
 
 /** One entry of a job's bounded event stream. `id` is what `Last-Event-ID` names. */
@@ -72,6 +84,17 @@ export interface JobClient {
   ): Promise<readonly JobRecord[]>;
   /** Queued: at once; active: the signal reaches the handler. Cancelling a cancelled job is a no-op; another ended one is `job_finished`. */
   cancel(tenant: string, id: string): Promise<JobRecord>;
+  /**
+   * Does the work of a `failed` or `dead` job again, as a new job at the end of its lane. The effects count as the first
+   * job's, so that what had happened already does not happen twice. A second call answers the same new job; a job that did
+   * not fail is `job_not_failed`.
+   */
+  replay(tenant: string, id: string): Promise<JobRecord>;
+  /** Jobs that were given up and not replayed, the latest first. `after` is the id of the last one of the page before. */
+  deadLetters(
+    tenant: string,
+    query: DeadLetterFilter & { readonly limit: number; readonly after?: string },
+  ): Promise<readonly JobRecord[]>;
   /** The job's events after `after` (all that are kept when absent), then live ones until the end or the signal. */
   events(
     tenant: string,
@@ -88,6 +111,8 @@ export interface JobClient {
 /** What a handler knows about its run. */
 export interface JobContext {
   readonly id: string;
+  /** The job whose effects a run has: its own, or the one that it replays. Effects are guarded under this id. */
+  readonly effectId: string;
   readonly tenant: string;
   readonly memory: string;
   /** 1 for the first. */

@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Clock } from "#core";
+import type { JobData } from "../job-data.js";
 import { jobKeys, queueJobId, type JobKeys } from "../keys.js";
 import { bounded } from "../redis.js";
 import { runScript } from "../scripts.js";
@@ -10,6 +11,8 @@ import type { JobError, JobKind } from "../types.js";
 export interface HeldJob {
   readonly tenant: string;
   readonly job: string;
+  /** The job whose effects it waits for, where that is not itself: a replay has the effects of the first. */
+  readonly waitsFor?: string;
 }
 
 /** How a held job ends. `completed`: with the result that it was held with. */
@@ -34,6 +37,11 @@ export function heldKey(settings: Pick<JobSettings, "prefix">): string {
   return `{${settings.prefix}-held}:jobs`;
 }
 
+/** The entry of a job in that set. */
+export function heldMember({ tenant, id, origin }: Pick<JobData, "tenant" | "id" | "origin">): string {
+  return origin === undefined ? queueJobId(tenant, id) : `${queueJobId(tenant, id)}.${origin}`;
+}
+
 /** Held jobs in Redis. */
 export class RedisHeldJobs implements HeldJobs {
   readonly #redis: Redis;
@@ -53,8 +61,8 @@ export class RedisHeldJobs implements HeldJobs {
       runScript(this.#redis, "heldTake", [heldKey(this.#settings)], [limit]),
     )) as readonly string[];
     return tokens.map((token) => {
-      const [tenant = "", job = ""] = token.split(".");
-      return { tenant, job };
+      const [tenant = "", job = "", waitsFor] = token.split(".");
+      return { tenant, job, ...(waitsFor !== undefined && { waitsFor }) };
     });
   }
 
@@ -84,8 +92,9 @@ export class RedisHeldJobs implements HeldJobs {
     await this.#call(() => this.#redis.zadd(this.#keys.dead(kind), this.#clock.now(), tokenOf(job)));
   }
 
-  async #drop(job: HeldJob): Promise<void> {
-    await this.#call(() => this.#redis.zrem(heldKey(this.#settings), tokenOf(job)));
+  async #drop({ tenant, job, waitsFor }: HeldJob): Promise<void> {
+    const member = heldMember({ tenant, id: job, ...(waitsFor !== undefined && { origin: waitsFor }) });
+    await this.#call(() => this.#redis.zrem(heldKey(this.#settings), member));
   }
 
   #keysOf({ tenant, job }: HeldJob): readonly string[] {
