@@ -1,7 +1,7 @@
 import type { OpenEmpty } from "./fixtures.js";
 import { describeAgainstReference } from "./reference.contract.js";
 import { describeLexicalIndex, describeVectorStore } from "./search.contract.js";
-import { describeSideStores } from "./side-stores.contract.js";
+import { describeCacheStore, describeSideStores } from "./side-stores.contract.js";
 import { describeTreeStore } from "./tree-store.contract.js";
 
 /** The whole contract: a suite per port, and every read against the reference. */
@@ -9,6 +9,7 @@ export function describeStores(name: string, open: OpenEmpty): void {
   describeTreeStore(name, open);
   describeVectorStore(name, open);
   describeLexicalIndex(name, open);
+  describeCacheStore(name, open);
   describeSideStores(name, open);
   describeAgainstReference(name, open);
 }

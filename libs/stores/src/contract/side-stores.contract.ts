@@ -1,12 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
-import type { ApiKey } from "#memory";
-import type { Stores } from "../stores.js";
+import type { ApiKey, CacheStore } from "#memory";
+import type { CacheLimits, Stores } from "../stores.js";
 import { codeOf, embedding, type OpenEmpty, SCOPE, TENANT } from "./fixtures.js";
 
-/** What every CacheStore, BlobStore and KeyStore does. */
-export function describeSideStores(name: string, open: OpenEmpty): void {
+/** Opens a fresh, empty cache with its bounds. */
+export type OpenCaches = (limits: CacheLimits) => Promise<{
+  readonly caches: CacheStore;
+  close(): Promise<void>;
+}>;
+
+/** What every CacheStore does. */
+export function describeCacheStore(name: string, open: OpenCaches): void {
   describe(`${name}: CacheStore`, () => {
-    let stores: Stores;
+    let stores: Awaited<ReturnType<OpenCaches>>;
     beforeEach(async () => {
       stores = await open({ embeddings: 3, entailments: 3 });
     });
@@ -30,22 +36,36 @@ export function describeSideStores(name: string, open: OpenEmpty): void {
       expect((await stores.caches.entailments("other").get(["one"])).size).toBe(0);
     });
 
-    test("the oldest rows go first when there are too many, over all tenants", async () => {
-      const put = (tenant: string, hash: string): Promise<void> =>
-        stores.caches.entailments(tenant).put(new Map([[hash, 1]]));
-      await put("t1", "a");
-      await put("t2", "b");
-      await put("t1", "c");
-      await put("t1", "a");
-      await put("t2", "d");
-      expect([...(await stores.caches.entailments("t1").get(["a", "c"])).keys()]).toEqual(["c"]);
-      expect([...(await stores.caches.entailments("t2").get(["b", "d"])).keys()]).toEqual(["b", "d"]);
-      const four = ["1", "2", "3", "4"].map((hash) => [hash, embedding(1)] as const);
-      await stores.caches.embeddings("t1").put(new Map(four));
-      expect([...(await stores.caches.embeddings("t1").get(["1", "2", "3", "4"])).keys()]).toEqual(["2", "3", "4"]);
+    test("the oldest rows go first when there are too many", async () => {
+      const put = (hash: string): Promise<void> => stores.caches.entailments(TENANT).put(new Map([[hash, 1]]));
+      for (const hash of ["a", "b", "c", "a", "d"]) await put(hash);
+      const kept = await stores.caches.entailments(TENANT).get(["a", "b", "c", "d"]);
+      expect([...kept.keys()]).toEqual(["b", "c", "d"]);
+      const four = ["4", "3", "2", "1"].map((hash) => [hash, embedding(1)] as const);
+      await stores.caches.embeddings(TENANT).put(new Map(four));
+      expect([...(await stores.caches.embeddings(TENANT).get(["1", "2", "3", "4"])).keys()]).toEqual(["1", "2", "3"]);
     });
   });
+}
 
+/** What a CacheStore does whose bound is over all tenants. */
+export function describeSharedCacheBound(name: string, open: OpenEmpty): void {
+  test(`${name}: the oldest rows of a cache go first, over all tenants`, async () => {
+    const stores = await open({ embeddings: 3, entailments: 3 });
+    const put = (tenant: string, hash: string): Promise<void> =>
+      stores.caches.entailments(tenant).put(new Map([[hash, 1]]));
+    await put("t1", "a");
+    await put("t2", "b");
+    await put("t1", "c");
+    await put("t2", "d");
+    expect([...(await stores.caches.entailments("t1").get(["a", "c"])).keys()]).toEqual(["c"]);
+    expect([...(await stores.caches.entailments("t2").get(["b", "d"])).keys()]).toEqual(["b", "d"]);
+    await stores.close();
+  });
+}
+
+/** What every BlobStore and KeyStore does. */
+export function describeSideStores(name: string, open: OpenEmpty): void {
   describe(`${name}: BlobStore`, () => {
     let stores: Stores;
     beforeEach(async () => {

@@ -1,4 +1,7 @@
 import { describeStores } from "../contract/all-stores.contract.js";
+import { describeSharedCacheBound } from "../contract/side-stores.contract.js";
 import { inMemoryStores } from "./in-memory-stores.js";
 
 describeStores("in memory", async (cacheLimits) => inMemoryStores(cacheLimits));
+
+describeSharedCacheBound("in memory", async (cacheLimits) => inMemoryStores(cacheLimits));

@@ -1,4 +1,5 @@
 import { describeStores } from "../contract/all-stores.contract.js";
+import { describeSharedCacheBound } from "../contract/side-stores.contract.js";
 import { openStores } from "./open-stores.js";
 
 describeStores("sqlite", async (cacheLimits) =>
@@ -7,4 +8,8 @@ describeStores("sqlite", async (cacheLimits) =>
 
 describeStores("sqlite without images", async (cacheLimits) =>
   openStores({ folder: ":memory:", imageBytes: 0, ...(cacheLimits !== undefined && { cacheLimits }) }),
+);
+
+describeSharedCacheBound("sqlite", async (cacheLimits) =>
+  openStores({ folder: ":memory:", ...(cacheLimits !== undefined && { cacheLimits }) }),
 );
