@@ -1,12 +1,14 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Logger } from "pino";
+import { watchHeartbeat, type Heartbeat } from "../../../worker/src/heartbeat.js";
 import { CommandError } from "../command-error.js";
 import { signal } from "./processes.js";
 
 /**
- * Keeps one child process running: starting -> ready -> (ended by itself) -> pause -> starting …, until `stop`. The pause
- * doubles with every end that follows soon, so that a child that cannot live does not burn the machine.
+ * Keeps one child process running: starting -> ready -> (ended by itself, or killed for its silence) -> pause -> starting …,
+ * until `stop`. The pause doubles with every end that follows soon, so that a child that cannot live does not burn the
+ * machine.
  */
 export interface ChildPlan {
   /** For the log. */
@@ -19,6 +21,8 @@ export interface ChildPlan {
   beforeRestart(): Promise<void>;
   /** What ends it at once without harm. */
   readonly killSignal: "SIGKILL" | "SIGTERM";
+  /** Absent: a child that runs is taken to work. */
+  readonly heartbeat?: Heartbeat;
 }
 
 export interface Supervised {
@@ -57,6 +61,13 @@ export function supervise(plan: ChildPlan, logger: Logger): Supervised {
       }),
     ]);
     logger.info({ child: plan.name, childPid: started.pid }, "child process ready");
+    if (plan.heartbeat !== undefined) {
+      watchHeartbeat(started, plan.heartbeat, () => {
+        logger.error({ child: plan.name, childPid: started.pid }, "child process hangs: killing it");
+        // It hears no gentler signal.
+        started.kill("SIGKILL");
+      });
+    }
   };
 
   const keep = async (): Promise<void> => {

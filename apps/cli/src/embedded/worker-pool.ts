@@ -3,6 +3,7 @@ import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { requeueActive, type JobKind } from "#jobs";
+import { WORKER_HEARTBEAT } from "../../../worker/src/heartbeat.js";
 import type { DataFolder } from "./data-folder.js";
 import { commandOf, hasEnded, signal } from "./processes.js";
 import { supervise, type Supervised } from "./supervise.js";
@@ -50,6 +51,7 @@ export async function startWorkerPool(options: WorkerPoolOptions): Promise<reado
           ready: isReady,
           beforeRestart: () => giveBack(roles),
           killSignal: "SIGKILL",
+          heartbeat: WORKER_HEARTBEAT,
         },
         logger,
       ),
