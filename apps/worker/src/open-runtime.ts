@@ -1,9 +1,11 @@
 import { randomId, systemClock, type Config } from "#core";
-import { createJobClient, type JobSettings, type PayloadStore } from "#jobs";
-import { Inserter, Reader, WriteQueue, type MemoryServices } from "#memory";
+import { createBackground, createJobClient, type JobSettings, type PayloadStore } from "#jobs";
+import { Inserter, liesApart, Reader, WriteQueue, type MemoryServices } from "#memory";
 import { openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
-import { openStores } from "#stores";
+import { openStores, type Stores } from "#stores";
 import type { Metrics } from "#telemetry";
+import type { ApartRuntime } from "./apart/apart-runtime.js";
+import { Pressure } from "./apart/pressure.js";
 import { timeCalls } from "./time-calls.js";
 import type { WorkerRuntime } from "./worker-runtime.js";
 
@@ -20,17 +22,21 @@ export interface OpenRuntime extends AsyncDisposable {
 /** The configuration of a process that works on jobs. */
 export type WorkerConfig = Config & { readonly redisUrl: string };
 
+export interface RuntimeOptions {
+  readonly metrics: Metrics;
+  readonly jobSettings?: Partial<JobSettings> | undefined;
+  /** Opens the stores; absent: those that the configuration names. */
+  readonly openStores?: (() => Stores) | undefined;
+}
+
 /**
  * Opens what the processors work with, and tells the metrics of its calls.
  * @throws EspalierError the stores' and the models'; nothing is left open then
  */
-export async function openRuntime(
-  config: WorkerConfig,
-  metrics: Metrics,
-  settings: Partial<JobSettings> = {},
-): Promise<OpenRuntime> {
+export async function openRuntime(config: WorkerConfig, options: RuntimeOptions): Promise<OpenRuntime> {
+  const { metrics, jobSettings = {} } = options;
   await using opened = new AsyncDisposableStack();
-  const stores = openStores({ folder: config.dataFolder, clock: systemClock });
+  const stores = options.openStores?.() ?? openStores({ folder: config.dataFolder, clock: systemClock });
   opened.defer(() => stores.close());
   const models = { modelsFolder: config.modelsFolder, now: () => performance.now(), ...hooksOf(metrics) };
   const timed = <T extends object>(store: string, target: T): T =>
@@ -44,13 +50,15 @@ export async function openRuntime(
     caches: stores.caches,
     embeddingModels: await openEmbeddingModels(config.embedding, models),
     ...(config.entailment !== undefined && { entailer: entailerOnDemand(config.entailment, models) }),
+    ...(stores.apart !== undefined && {
+      apart: { outbox: timed("outbox", stores.apart.outbox), points: timed("points", stores.apart.points) },
+    }),
     clock: systemClock,
   };
-  const jobs = createJobClient({
-    ...{ redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock, ids: randomId },
-    settings,
-  });
+  const shared = { redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock, settings: jobSettings };
+  const jobs = createJobClient({ ...shared, ids: randomId });
   opened.defer(() => jobs.close());
+  const apart = openApart(services, shared, opened);
   const writers = new WriteQueue();
   const reader = new Reader(services);
   const closing = opened.move();
@@ -59,6 +67,7 @@ export async function openRuntime(
       ...{ services, writers, batches: new WriteQueue(), inserter: new Inserter(services, writers) },
       query: (scope, request, context) => reader.query(scope, request, context),
       ...{ jobs, clock: systemClock },
+      ...(apart !== undefined && { apart }),
     },
     payloadStore: stores.blobs,
     warmUp: async () => {
@@ -67,6 +76,18 @@ export async function openRuntime(
     sweep: () => stores.blobs.sweep(systemClock.now()),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
+}
+
+/** What keeps trees and vectors together where they lie apart. */
+function openApart(
+  services: MemoryServices,
+  shared: Parameters<typeof createBackground>[0],
+  opened: AsyncDisposableStack,
+): ApartRuntime | undefined {
+  if (!liesApart(services)) return undefined;
+  const background = createBackground(shared);
+  opened.defer(() => background.close());
+  return { services, background, pressure: new Pressure(Math.random), rowsChanged: () => undefined };
 }
 
 function hooksOf(metrics: Metrics): ModelHooks {

@@ -1,7 +1,9 @@
 import type { Logger } from "pino";
-import { ConfigError, systemClock, type Config } from "#core";
+import { ConfigError, LIMITS, systemClock, type Config } from "#core";
 import { JOB_KINDS, startJobWorkers, type JobKind, type JobSettings, type RunReport } from "#jobs";
+import type { Stores } from "#stores";
 import { answerMetrics, createLogger, createMetrics, serveMetrics, type Metrics } from "#telemetry";
+import { LOOP_TIMES, startLoops, type LoopTimes } from "./apart/start-loops.js";
 import { openRuntime, type OpenRuntime } from "./open-runtime.js";
 import { createWorkerApplication } from "./worker.module.js";
 
@@ -19,6 +21,9 @@ export interface WorkerOptions {
   readonly serveMetrics?: boolean;
   readonly logger?: Logger;
   readonly jobSettings?: Partial<JobSettings>;
+  /** Opens the stores; absent: those that the configuration names. */
+  readonly openStores?: () => Stores;
+  readonly loopTimes?: Partial<LoopTimes>;
 }
 
 /** A worker that takes jobs. */
@@ -43,7 +48,10 @@ export async function startWorker(config: Config, options: WorkerOptions = {}): 
   const metrics = createMetrics(`worker-${roles.length === JOB_KINDS.length ? "all" : roles.join("-")}`, systemClock);
   await using opened = new AsyncDisposableStack();
   const { redisUrl } = config;
-  const open = opened.use(await openRuntime({ ...config, redisUrl }, metrics, options.jobSettings));
+  const { jobSettings } = options;
+  const open = opened.use(
+    await openRuntime({ ...config, redisUrl }, { metrics, jobSettings, openStores: options.openStores }),
+  );
   const { runtime, payloadStore } = open;
   const { application, processors } = await createWorkerApplication(runtime, roles);
   opened.defer(() => application.close());
@@ -59,7 +67,9 @@ export async function startWorker(config: Config, options: WorkerOptions = {}): 
     onError: (error) => {
       logger.warn({ err: error }, "trouble with the queues");
     },
-    ...(options.jobSettings !== undefined && { settings: options.jobSettings }),
+    // A claim has as many texts as a model takes at once: a few in flight keep it busy.
+    ...(runtime.apart !== undefined && { concurrency: { score: LIMITS.modelRequestsInFlight } }),
+    ...(jobSettings !== undefined && { settings: jobSettings }),
   });
   const stopMs = config.shutdownSeconds * 1_000;
   opened.defer(() => workers.close({ drainMs: stopMs * DRAIN_SHARE, giveBackMs: stopMs * GIVE_BACK_SHARE }));
@@ -71,6 +81,10 @@ export async function startWorker(config: Config, options: WorkerOptions = {}): 
     logger.error({ err: error }, "the embedding model cannot be loaded: jobs that need it will fail");
   });
   if (roles.includes("maintain")) opened.defer(sweepNowAndThen(open, logger));
+  if (runtime.apart !== undefined) {
+    const times = { ...LOOP_TIMES, ...options.loopTimes };
+    opened.defer(startLoops(runtime.apart, { roles, jobs: runtime.jobs, logger, times }));
+  }
   const closing = opened.move();
   return {
     roles,

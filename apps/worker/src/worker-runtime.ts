@@ -1,6 +1,7 @@
 import type { Clock, MemoryScope } from "#core";
 import type { JobClient } from "#jobs";
 import type { Inserter, MemoryServices, QueryRequest, QueryResult, RunContext, WriteQueue } from "#memory";
+import type { ApartRuntime } from "./apart/apart-runtime.js";
 
 /** What the processors of a worker work with. */
 export interface WorkerRuntime {
@@ -14,6 +15,8 @@ export interface WorkerRuntime {
   /** For the jobs that follow from jobs. */
   readonly jobs: JobClient;
   readonly clock: Clock;
+  /** Present where trees and vectors lie apart. */
+  readonly apart?: ApartRuntime;
 }
 
 /** Injection token of `WorkerRuntime`. */

@@ -127,7 +127,12 @@ export class AttemptStatus {
     if (large) await this.#keepLarge(text, clock.now() + settings.keepQueuedMs + settings.keepFailedMs);
     // Listed before it is held: a process that dies between the two leaves an entry too many, never a job that nobody ends.
     await redis.zadd(heldKey(settings), "NX", 0, heldMember(this.#data));
-    const fields = large ? ["resultAttempt", this.#attempt] : ["result", text];
+    const { payload } = this.#data;
+    const fields = [
+      ...(large ? ["resultAttempt", this.#attempt] : ["result", text]),
+      // What a replay needs, should it fail after all.
+      ...(payload === undefined ? ["payloadApart", 1] : ["payload", JSON.stringify(payload)]),
+    ];
     const values = [
       this.#token,
       settings.eventsPerJob,
@@ -139,7 +144,6 @@ export class AttemptStatus {
     const answer = await this.#run("jobHold", values);
     const accepted = answer === "ok" || answer === "held";
     if (large && !accepted) await payloadStore.delete(tenant, this.#resultKey);
-    if (accepted) await this.#forgetPayload();
     return accepted;
   }
 

@@ -1,6 +1,7 @@
 import { UnrecoverableError, WaitingError, type Job } from "bullmq";
 import { EspalierError, toEspalierError } from "#core";
 import type { JobData } from "./job-data.js";
+import { countDead, listLetter } from "./dead-letters.js";
 import { Held } from "./held/held.js";
 import { isInternal } from "./job-names.js";
 import { AttemptStatus, type RunStatus, type StatusDeps } from "./job-status.js";
@@ -241,16 +242,10 @@ export async function buryJob(
 ): Promise<void> {
   if (isInternal(job.name)) return;
   const { tenant, id } = job.data;
-  const now = deps.clock.now();
-  // Listed before it ends: a process that dies between the two leaves an entry too many, never a letter that nobody finds.
-  const letters = deps.keys.letters(tenant);
-  await deps.redis.zadd(letters, now, id);
-  await deps.redis.zremrangebyrank(letters, 0, -deps.settings.lettersPerTenant - 1);
-  await deps.redis.pexpire(letters, deps.settings.keepDeadMs);
+  const dead = { kind: deps.kind, tenant, id, diedAt: deps.clock.now() };
+  await listLetter(deps.redis, deps.settings, dead);
   await status.finish({ state: "dead", error: jobErrorOf(error) });
-  const dead = deps.keys.dead(deps.kind);
-  await deps.redis.zadd(dead, now, queueJobId(tenant, id));
-  await deps.redis.zremrangebyscore(dead, "-inf", now - deps.settings.keepFailedMs);
+  await countDead(deps.redis, deps.settings, dead);
 }
 
 function jobErrorOf(error: EspalierError): JobError {

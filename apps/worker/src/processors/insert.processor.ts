@@ -1,10 +1,12 @@
 import { Inject, Injectable } from "@nestjs/common";
-import { insertPayload, type JobContext, type NamedHandler } from "#jobs";
-import type { InsertResult } from "#memory";
+import { held, insertPayload, type JobContext, type NamedHandler } from "#jobs";
 import { WORKER_RUNTIME, type WorkerRuntime } from "../worker-runtime.js";
 import { readPayload, scopeOf, type Processor } from "./processor.js";
 
-/** Inserts: nodes that are stored and searchable when the job is done. */
+/**
+ * Inserts: nodes that are stored and searchable when the job is done. Where trees and vectors lie apart the run ends with the
+ * commit, and the job when the vectors of its nodes are stored.
+ */
 @Injectable()
 export class InsertProcessor implements Processor {
   readonly handlers: readonly NamedHandler[] = [
@@ -13,12 +15,12 @@ export class InsertProcessor implements Processor {
 
   constructor(@Inject(WORKER_RUNTIME) private readonly runtime: WorkerRuntime) {}
 
-  async #insert(payload: unknown, context: JobContext): Promise<InsertResult> {
-    const { inserter, services } = this.runtime;
+  async #insert(payload: unknown, context: JobContext): Promise<unknown> {
+    const { inserter, services, apart } = this.runtime;
     const { tenant, memory, signal, progress } = context;
     const result = await inserter.insert(scopeOf(context), readPayload(insertPayload, payload), {
       // The time of the submit: every attempt writes the same.
-      ...{ jobId: context.id, time: context.createdAt, author: tenant, signal, progress },
+      ...{ jobId: context.effectId, time: context.createdAt, author: tenant, signal, progress },
     });
     const { structure } = await services.tree.getMemory(scopeOf(context));
     if (structure === "artifact" && result.inserted > 0) {
@@ -28,6 +30,9 @@ export class InsertProcessor implements Processor {
         payload: { task: "embed-fields", revision: result.revision },
       });
     }
-    return result;
+    // A replay is for what was given up: its nodes are there, and its texts are tried again.
+    if (context.effectId !== context.id) await apart?.services.apart.outbox.retry(scopeOf(context));
+    apart?.rowsChanged();
+    return (await inserter.isComplete(scopeOf(context), context.effectId)) ? result : held(result);
   }
 }

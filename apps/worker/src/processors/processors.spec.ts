@@ -10,6 +10,7 @@ import { ScoreProcessor } from "./score.processor.js";
 
 const context: JobContext = {
   ...{ id: "job_1", tenant: "ten_a", memory: "mem_1", attempt: 1, createdAt: 1_000 },
+  ...{ effectId: "job_1", takenOver: 0 },
   signal: new AbortController().signal,
   progress: () => undefined,
 };
@@ -82,6 +83,7 @@ function inserting(structure: "artifact" | "conversation", inserted = 2) {
           inserts.push(all);
           return { revision: 7, inserted, roots: [] };
         },
+        isComplete: async () => true,
       },
       services: { tree: { getMemory: async () => ({ structure }) } },
       jobs: { submit: async (request: SubmitRequest) => submitted.push(request) },

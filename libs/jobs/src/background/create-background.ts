@@ -2,6 +2,7 @@ import type { Clock } from "#core";
 import { RedisHeldJobs, type HeldJobs } from "../held/held-jobs.js";
 import { connectRedis } from "../redis.js";
 import { JOB_SETTINGS, type JobSettings } from "../settings.js";
+import type { PayloadStore } from "../types.js";
 import { RedisRowBatches, type RowBatches } from "./row-batches.js";
 import { RedisSweeps, type Sweeps } from "./sweeps.js";
 
@@ -17,12 +18,15 @@ export interface Background {
 export function createBackground(options: {
   /** As for `createJobClient`. */
   readonly redis: string;
+  /** As for `createJobClient`. */
+  readonly payloadStore: PayloadStore;
   readonly clock: Clock;
   readonly settings?: Partial<JobSettings>;
 }): Background {
   const settings = { ...JOB_SETTINGS, ...options.settings };
   const redis = connectRedis(options.redis, "producer");
-  const deps = { redis, settings, clock: options.clock };
+  const { clock, payloadStore } = options;
+  const deps = { redis, settings, clock, payloadStore };
   const batches = new RedisRowBatches(deps);
   return {
     held: new RedisHeldJobs(deps),

@@ -97,6 +97,8 @@ test.each(["failed", "dead"] as const)("a job released as %s has the error and n
   expect(record).toMatchObject({ state, error, progress: { done: 0, total: 10 } });
   expect(record).not.toHaveProperty("result");
   expect(await client.counts()).toMatchObject({ insert: { dead: state === "dead" ? 1 : 0 } });
+  const letters = await client.deadLetters("ten_a", { limit: 10 });
+  expect(letters.map(({ id }) => id)).toEqual(state === "dead" ? [job.job] : []);
 });
 
 test("the first release counts, and a job that is not held is not released", async () => {
@@ -172,6 +174,43 @@ test("a large result is kept beside the job and read when it is released", async
   expect(await client.get("ten_a", job.job)).not.toHaveProperty("result");
   await bench.background().held.release(job, { state: "completed" });
   expect(await client.get("ten_a", job.job)).toMatchObject({ result: { text } });
+});
+
+test("the large payload of a held job is kept until it is known that nobody replays it", async () => {
+  const client = bench.client();
+  await bench.workers({ insert: async () => held("stored") });
+  const { held: jobs } = bench.background();
+  const payload = { text: "x".repeat(LIMITS.payloadBytes) };
+  const [done, lost] = await Promise.all([1, 2].map(async () => (await client.submit(request("insert", payload))).id));
+  await until(async () => (await jobs.take(10)).length === 2);
+  await until(() => jobs.release({ tenant: "ten_a", job: done! }, { state: "completed" }));
+  await until(() => jobs.release({ tenant: "ten_a", job: lost! }, { state: "dead", error }));
+  expect([...bench.payloads.blobs.keys()]).toEqual([`ten_a/job/${lost!}/payload`]);
+});
+
+test("a replay of a job that was held and failed is held too, for the effects of the first", async () => {
+  const client = bench.client();
+  const ran: unknown[] = [];
+  await bench.workers({
+    insert: async (payload, { effectId }) => {
+      ran.push([payload, effectId]);
+      return held("stored");
+    },
+  });
+  const { held: jobs } = bench.background();
+  const { id } = await client.submit(request("insert", { some: "tree" }));
+  await until(() => jobs.release({ tenant: "ten_a", job: id }, { state: "dead", error }));
+  const replay = await client.replay("ten_a", id);
+  await until(async () => (await jobs.take(10)).length === 1);
+  expect(ran).toEqual([
+    [{ some: "tree" }, id],
+    [{ some: "tree" }, id],
+  ]);
+  const [again] = await jobs.take(10);
+  expect(again).toEqual({ tenant: "ten_a", job: replay.id, waitsFor: id });
+  await until(() => jobs.release(again!, { state: "completed" }));
+  expect(await client.get("ten_a", replay.id)).toMatchObject({ state: "completed", result: "stored" });
+  expect(await jobs.take(10)).toEqual([]);
 });
 
 test("looking at the held jobs takes turns, so that none is left out", async () => {

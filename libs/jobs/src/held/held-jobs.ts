@@ -1,11 +1,12 @@
 import type { Redis } from "ioredis";
 import type { Clock } from "#core";
 import type { JobData } from "../job-data.js";
-import { jobKeys, queueJobId, type JobKeys } from "../keys.js";
+import { countDead, listLetter } from "../dead-letters.js";
+import { blobKey, jobKeys, queueJobId, type JobKeys } from "../keys.js";
 import { bounded } from "../redis.js";
 import { runScript } from "../scripts.js";
 import type { JobSettings } from "../settings.js";
-import type { JobError, JobKind } from "../types.js";
+import type { JobError, JobKind, PayloadStore } from "../types.js";
 
 /** Names a job. */
 export interface HeldJob {
@@ -49,7 +50,15 @@ export class RedisHeldJobs implements HeldJobs {
   readonly #keys: JobKeys;
   readonly #clock: Clock;
 
-  constructor(deps: { readonly redis: Redis; readonly settings: JobSettings; readonly clock: Clock }) {
+  readonly #payloadStore: PayloadStore;
+
+  constructor(deps: {
+    readonly redis: Redis;
+    readonly settings: JobSettings;
+    readonly clock: Clock;
+    readonly payloadStore: PayloadStore;
+  }) {
+    this.#payloadStore = deps.payloadStore;
     this.#redis = deps.redis;
     this.#settings = deps.settings;
     this.#keys = jobKeys(deps.settings.prefix);
@@ -74,22 +83,30 @@ export class RedisHeldJobs implements HeldJobs {
   }
 
   async release(job: HeldJob, outcome: ReleaseOutcome): Promise<boolean> {
-    const { eventsPerJob, keepMs, keepFailedMs } = this.#settings;
-    const failed = outcome.state === "failed" || outcome.state === "dead";
+    const { eventsPerJob, keepMs, keepFailedMs, keepDeadMs } = this.#settings;
+    const keep = { completed: keepMs, cancelled: keepMs, failed: keepFailedMs, dead: keepDeadMs }[outcome.state];
     const values = [
-      ...[tokenOf(job), this.#clock.now(), eventsPerJob, failed ? keepFailedMs : keepMs, outcome.state],
+      ...[tokenOf(job), this.#clock.now(), eventsPerJob, keep, outcome.state],
       outcome.state === "completed" ? "" : JSON.stringify(outcome.error),
     ];
-    const [answer, kind] = (await this.#call(() =>
-      runScript(this.#redis, "jobRelease", this.#keysOf(job), values),
-    )) as [string, JobKind];
-    if (answer === "ok" && outcome.state === "dead") await this.#countDead(job, kind);
+    const end = (): Promise<unknown> =>
+      this.#call(() => runScript(this.#redis, "jobRelease", this.#keysOf(job), values));
+    const answer = outcome.state === "dead" ? await this.#bury(job, end) : await end();
+    if (answer === "ok, payload") await this.#payloadStore.delete(job.tenant, blobKey(job.job, "payload"));
     if (answer !== "running") await this.#drop(job);
-    return answer === "ok";
+    return answer === "ok" || answer === "ok, payload";
   }
 
-  async #countDead(job: HeldJob, kind: JobKind): Promise<void> {
-    await this.#call(() => this.#redis.zadd(this.#keys.dead(kind), this.#clock.now(), tokenOf(job)));
+  /** Ends a job that is to be found among the dead letters. One that is not held has no place there. */
+  async #bury({ tenant, job }: HeldJob, end: () => Promise<unknown>): Promise<unknown> {
+    const key = this.#keys.job(tenant, job);
+    const [kind, isHeld] = await this.#call(() => this.#redis.hmget(key, "kind", "held"));
+    if (typeof kind !== "string" || typeof isHeld !== "string") return end();
+    const dead = { kind: kind as JobKind, tenant, id: job, diedAt: this.#clock.now() };
+    await this.#call(() => listLetter(this.#redis, this.#settings, dead));
+    const answer = await end();
+    if (answer === "ok") await this.#call(() => countDead(this.#redis, this.#settings, dead));
+    return answer;
   }
 
   async #drop({ tenant, job, waitsFor }: HeldJob): Promise<void> {

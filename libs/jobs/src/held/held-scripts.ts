@@ -4,7 +4,7 @@ import { ENDED, GUARDED } from "../script-parts.js";
 export const HELD_SCRIPTS = {
   /**
    * KEYS job, events. ARGV attempt, job token, eventsPerJob, keepQueuedMs, done, total, then the fields of the result, which
-   * is shown once the job is released. What was asked to be cancelled has its effects: the wish is forgotten. Answers 'ok',
+   * is shown once the job is released, and of the payload, which is kept if it fails. What was asked to be cancelled has its effects: the wish is forgotten. Answers 'ok',
    * 'held' to a repeat, or why not.
    */
   jobHold: {
@@ -42,29 +42,31 @@ return 'ok'`,
 
   /**
    * KEYS job, events. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed). Ends a held job with the
-   * result that it was held with, or with an error. Answers {'ok', kind}, or {'gone'|'ended'|'running', ''}.
+   * result that it was held with, or with an error. Answers 'gone', 'ended', 'running',
+   * 'ok', or 'ok, payload' if a payload is kept apart that nobody needs any more.
    */
   jobRelease: {
     numberOfKeys: 2,
     lua: `${ENDED}
-local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'keepMs', 'total', 'kind')
-if not status[1] then return { 'gone', '' } end
-if ended[status[1]] then return { 'ended', '' } end
-if not status[3] then return { 'running', '' } end
+local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'keepMs', 'total', 'payloadApart')
+if not status[1] then return 'gone' end
+if ended[status[1]] then return 'ended' end
+if not status[3] then return 'running' end
 if ARGV[5] == 'completed' then
   redis.call('HSET', KEYS[1], 'done', status[5])
+  redis.call('HDEL', KEYS[1], 'payload')
 else
   redis.call('HSET', KEYS[1], 'error', ARGV[6])
   redis.call('HDEL', KEYS[1], 'result', 'resultAttempt')
 end
 local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
 redis.call('HSET', KEYS[1], 'state', ARGV[5], 'finishedAt', ARGV[2])
-redis.call('HDEL', KEYS[1], 'held')
+redis.call('HDEL', KEYS[1], 'held', 'payloadApart')
 redis.call('PEXPIRE', KEYS[1], keepMs)
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[5])
 redis.call('PEXPIRE', KEYS[2], keepMs)
 wake(status[2], 'end ' .. ARGV[1] .. ' ')
-return { 'ok', status[6] }`,
+return (ARGV[5] == 'completed' and status[6]) and 'ok, payload' or 'ok'`,
   },
 
   /**

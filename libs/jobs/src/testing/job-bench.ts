@@ -69,8 +69,8 @@ export async function openJobBench(cluster?: string): Promise<JobBench> {
       return client;
     },
     background(settings: Partial<JobSettings> = {}) {
-      const options = { redis: redis.address, clock: systemClock, settings: { ...bench.settings, ...settings } };
-      const background = createBackground(options);
+      const options = { redis: redis.address, payloadStore: payloads, clock: systemClock };
+      const background = createBackground({ ...options, settings: { ...bench.settings, ...settings } });
       opened.push(() => background.close());
       return background;
     },

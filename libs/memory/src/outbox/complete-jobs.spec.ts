@@ -47,3 +47,19 @@ test.each([
   const error = { code: code === "of another version" ? "internal" : code, details: { failed: 1 } };
   expect(waiting.told).toMatchObject([[job, { state, error }]]);
 });
+
+test("a replay waits for the rows of the job whose effects it has", async () => {
+  const { services, createMemory, insert, claim } = openApart();
+  const scope = await createMemory();
+  const { job: first } = await insert(scope, ["beach"]);
+  const replay = { tenant: "default", job: "job_replay", waitsFor: first };
+  const waiting = new Waiting();
+  expect(await completeJobs(services.apart.outbox, waiting, [replay])).toBe(0);
+  await claim("c");
+  await embedRows(services, "c", { takenOver: 0 });
+  expect(await completeJobs(services.apart.outbox, waiting, [replay])).toBe(1);
+  expect(waiting.told).toEqual([
+    ["job_replay", 1],
+    ["job_replay", { state: "completed" }],
+  ]);
+});

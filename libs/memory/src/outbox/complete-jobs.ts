@@ -1,10 +1,11 @@
 import { EspalierError, ERRORS, type ErrorCode } from "#core";
 import type { Outbox, Outstanding } from "../ports/outbox.js";
 
-/** A job that waits for outbox rows. */
+/** A job that waits for outbox rows: its own, or those of the job whose effects it has (a replay). */
 export interface WaitingJob {
   readonly tenant: string;
   readonly job: string;
+  readonly waitsFor?: string;
 }
 
 /** How such a job ends. */
@@ -39,10 +40,11 @@ export async function completeJobs(
   jobs: readonly WaitingJob[],
 ): Promise<number> {
   if (jobs.length === 0) return 0;
-  const outstanding = await outbox.outstanding(jobs);
+  const owner = ({ job, waitsFor }: WaitingJob): string => waitsFor ?? job;
+  const outstanding = await outbox.outstanding(jobs.map((job) => ({ tenant: job.tenant, job: owner(job) })));
   const ended = await Promise.all(
     jobs.map(async (job) => {
-      const left = outstanding.get(job.job);
+      const left = outstanding.get(owner(job));
       if (left === undefined) return waiting.release(job, { state: "completed" });
       if (left.failed > 0) return waiting.release(job, failureOf(left));
       await waiting.progress(job, left.rows);

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { LIMITS } from "#core";
-import { parse, type ParsedQuery, plan, type Plan, type QueryWarning, validate } from "#query";
+import { limitWarnings, parse, type ParsedQuery, plan, type Plan, type QueryWarning, validate } from "#query";
 import type { Memory, MemorySchema } from "../memory.js";
 import type { TreeStore } from "../ports/tree-store.js";
 
@@ -9,7 +9,7 @@ export interface CompiledQuery {
   readonly plan: Plan;
   /** `parse(canonical)` is the same tree. */
   readonly canonical: string;
-  /** The parser's, then the validator's. */
+  /** The parser's, then the validator's; at most LIMITS.queryWarnings and one that counts the rest. */
   readonly warnings: readonly QueryWarning[];
 }
 
@@ -34,7 +34,7 @@ export class QueryCompiler {
     const compiled = this.#parsed.get(text) ?? this.#parse(text);
     const { query } = compiled;
     const found = memory === undefined ? [] : await this.#validate(query, memory);
-    return { plan: compiled.plan, canonical: query.canonical, warnings: [...query.warnings, ...found] };
+    return { plan: compiled.plan, canonical: query.canonical, warnings: limitWarnings([...query.warnings, ...found]) };
   }
 
   #parse(text: string): { readonly query: ParsedQuery; readonly plan: Plan } {
