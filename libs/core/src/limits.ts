@@ -38,6 +38,8 @@ export const LIMITS = {
   queryAggregates: 128,
   /** Predicates of one step. */
   stepPredicates: 8,
+  /** Warnings of one query that are told; the rest are counted. */
+  queryWarnings: 20,
   /** UTF-8 bytes of one string literal. */
   queryStringBytes: 2 * 1024,
   /** Rows of a result. */
@@ -114,8 +116,8 @@ export const LIMITS = {
   relayTenantRows: 10_000,
   /** Milliseconds that one request to the vector store may take: far more than the slowest healthy one, less than a caller waits. */
   storeCallMs: 15_000,
-  /** Further attempts of one request to the vector store after a lost connection; then the job's own retries. */
-  storeCallRetries: 3,
+  /** Further attempts of one request to the vector store after a lost connection, over some 6 s: a restart takes no longer. */
+  storeCallRetries: 5,
   /** Connections of a process to the vector store: 100 queries at once wait for one another's answers, not for sockets. */
   storeConnections: 64,
   /** Points named in one request, or on one page, of the vector store: 4 ms of its work. */

@@ -19,4 +19,5 @@ export type { QuerySchema } from "./schema-index.js";
 export type * from "./trace.js";
 export { validate } from "./validate.js";
 export { explain, type ExplainedOperator, type ExplainKnowledge, type Explanation } from "./explain.js";
+export { limitWarnings } from "./limit-warnings.js";
 export type { QueryWarning } from "./warning.js";

@@ -12,7 +12,7 @@ const DAY_SECONDS = 86_400;
 
 /**
  * An RFC 3339 date (00:00Z) or date-time (no zone is UTC) as an instant; `undefined` for any other text, impossible days
- * included. A leap second is the first second of the next minute. O(length).
+ * included. A leap second, which only ends a day of UTC, is the first second of the next. O(length).
  */
 export function parseInstant(text: string): Instant | undefined {
   const parts = PATTERN.exec(text);
@@ -22,8 +22,10 @@ export function parseInstant(text: string): Instant | undefined {
   const [hour, minute, second] = [number(4), number(5), number(6)];
   const offset = offsetSeconds(parts[8] ?? "Z");
   if (days === undefined || offset === undefined || hour > 23 || minute > 59 || second > 60) return undefined;
+  const seconds = days * DAY_SECONDS + hour * 3_600 + minute * 60 + second - offset;
+  if (second === 60 && seconds % DAY_SECONDS !== 0) return undefined;
   return {
-    seconds: days * DAY_SECONDS + hour * 3_600 + minute * 60 + second - offset,
+    seconds,
     fraction: (parts[7] ?? "").replace(/0+$/u, ""),
   };
 }

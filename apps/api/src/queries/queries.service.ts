@@ -2,7 +2,7 @@ import { Inject, Injectable } from "@nestjs/common";
 import type { z } from "zod";
 import { EspalierError, isId } from "#core";
 import type { Memory, MemorySchema } from "#memory";
-import { explain, parse, plan, validate } from "#query";
+import { explain, limitWarnings, parse, plan, validate } from "#query";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { reaches, type Caller } from "../http/caller.js";
 import type { ExplainBody, explainShape, parseShape } from "../wire/query.js";
@@ -15,7 +15,7 @@ export class QueriesService {
   /** @throws EspalierError the parser's located errors */
   parse(query: string): z.input<typeof parseShape> {
     const { canonical, ast, warnings } = parse(query);
-    return { query: canonical, ast, warnings: warnings.map((warning) => ({ ...warning })) };
+    return { query: canonical, ast, warnings: limitWarnings(warnings).map((warning) => ({ ...warning })) };
   }
 
   /**
@@ -34,7 +34,7 @@ export class QueriesService {
     return {
       query: query.canonical,
       ...explain(plan(query.ast), knowledge),
-      warnings: [...query.warnings, ...warnings].map((warning) => ({ ...warning })),
+      warnings: limitWarnings([...query.warnings, ...warnings]).map((warning) => ({ ...warning })),
     };
   }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { dataFolder, isLocked, lockFolder, makeFolders, readRunning } from "./data-folder.js";
@@ -34,6 +34,17 @@ test("other users can enter neither the data nor the socket's folder", () => {
   for (const path of [folder.path, folder.redisFolder, dirname(folder.redisSocket)]) {
     expect(statSync(path).mode & 0o777).toBe(0o700);
   }
+});
+
+test("nobody else can read the lock's file, nor one that an older version left open", () => {
+  const folder = dataFolder(join(root, "data"));
+  makeFolders(folder);
+  const file = join(folder.path, "up.lock");
+  lockFolder(folder).release();
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  chmodSync(file, 0o644);
+  lockFolder(folder).release();
+  expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
 test("a socket path that the system would cut moves to the temporary folder, the same one every time", () => {

@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -78,7 +88,11 @@ export interface FolderLock {
  * @throws CommandError naming the process that has it
  */
 export function lockFolder(folder: DataFolder): FolderLock {
-  const lock = new DatabaseSync(join(folder.path, "up.lock"));
+  const file = join(folder.path, "up.lock");
+  // SQLite would make it readable for everyone.
+  closeSync(openSync(file, "a", 0o600));
+  chmodSync(file, 0o600);
+  const lock = new DatabaseSync(file);
   try {
     lock.exec("BEGIN EXCLUSIVE");
   } catch (error) {
