@@ -174,6 +174,13 @@ describe("real answers have the shapes of the document", () => {
     await expectShape(OPERATIONS.getJob, `/v1/jobs/${id}`);
     const events = await expectShape(OPERATIONS.followJob, `/v1/jobs/${id}/events`);
     expect(events.text).toContain("event: state");
+    const failed = await bench.client.query(memory, { query: "//Nothing" });
+    expect(failed.status).toBe(422);
+    const [query] = (await bench.client.call("GET", `/v1/jobs?memory=${memory}&kind=query&state=failed`)).body.items;
+    await expectShape(OPERATIONS.retryJob, `/v1/jobs/${query?.id ?? ""}/retry`, {}, 202);
+    await expectShape(OPERATIONS.replayDeadLetter, `/v1/dead-letters/${query?.id ?? ""}/replay`, {}, 202);
+    await expectShape(OPERATIONS.listDeadLetters, "/v1/dead-letters");
+    await expectShape(OPERATIONS.replayDeadLetters, "/v1/dead-letters/replay", { body: { memory } }, 202);
     const key = await expectShape(OPERATIONS.createKey, "/v1/admin/keys", { body: { scopes: ["read"] } }, 201);
     await expectShape(OPERATIONS.listKeys, "/v1/admin/keys");
     await expectShape(OPERATIONS.deleteKey, `/v1/admin/keys/${key.body.id}`);

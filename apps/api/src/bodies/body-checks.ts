@@ -2,6 +2,7 @@ import type { Memory } from "#memory";
 import { validateBody } from "../http/validate.js";
 import { parseInsert } from "../memories/parse-insert.js";
 import { checkExplain, checkQuery } from "../queries/check-query.js";
+import { replayBody } from "../wire/job.js";
 import { newKeyBody } from "../wire/key.js";
 import { memoryPatchBody, newMemoryBody } from "../wire/memory.js";
 import { parseBody } from "../wire/query.js";
@@ -24,6 +25,7 @@ export const BODY_CHECKS = {
   parseQuery: (body: unknown) => validateBody(parseBody, body),
   explainQuery: checkExplain,
   createKey: (body: unknown) => validateBody(newKeyBody, body),
+  replayDeadLetters: (body: unknown) => validateBody(replayBody, body ?? {}),
 } as const satisfies Record<string, (body: unknown, context: BodyContext) => unknown>;
 
 /** Operations with a body. */

@@ -2,7 +2,15 @@ import type { ErrorCode } from "#core";
 import { queryPayload } from "#jobs";
 import { insertBody } from "../wire/insert.js";
 import { liveShape, readyShape } from "../wire/health.js";
-import { insertJobShape, jobListQuery, jobPage, jobShape } from "../wire/job.js";
+import {
+  deadLetterListQuery,
+  insertJobShape,
+  jobListQuery,
+  jobPage,
+  jobShape,
+  replayBody,
+  replayedShape,
+} from "../wire/job.js";
 import { createdKeyShape, deletedKeyShape, keyPage, newKeyBody } from "../wire/key.js";
 import {
   deletedMemoryShape,
@@ -223,6 +231,48 @@ export const OPERATIONS = {
     scope: "write",
     responses: { 200: { description: "The job.", schema: jobShape } },
     errors: ["job_not_found", "job_finished"],
+  },
+  retryJob: {
+    id: "retryJob",
+    method: "POST",
+    path: `${JOB}/retry`,
+    tag: "jobs",
+    summary: "Do the work of a failed or dead job again, as a new job; a second call answers the same one",
+    scope: "write",
+    responses: { 202: LATER },
+    errors: ["job_not_found", "job_not_failed", "queue_full"],
+  },
+  listDeadLetters: {
+    id: "listDeadLetters",
+    method: "GET",
+    path: "/v1/dead-letters",
+    tag: "jobs",
+    summary: "Jobs that were given up and not replayed, the latest first",
+    scope: "read",
+    query: deadLetterListQuery,
+    responses: { 200: { description: "A page of dead jobs.", schema: jobPage } },
+    errors: ["invalid_cursor"],
+  },
+  replayDeadLetter: {
+    id: "replayDeadLetter",
+    method: "POST",
+    path: "/v1/dead-letters/:job/replay",
+    tag: "jobs",
+    summary: "Do the work of a dead job again, as a new job at the end; what it had done already does not happen twice",
+    scope: "write",
+    responses: { 202: LATER },
+    errors: ["job_not_found", "job_not_failed", "queue_full"],
+  },
+  replayDeadLetters: {
+    id: "replayDeadLetters",
+    method: "POST",
+    path: "/v1/dead-letters/replay",
+    tag: "jobs",
+    summary: "Replay dead jobs by filter, the latest first, at most `limit` of them",
+    scope: "write",
+    body: replayBody,
+    responses: { 202: { description: "The new jobs.", schema: replayedShape } },
+    errors: ["queue_full"],
   },
   followJob: {
     id: "followJob",

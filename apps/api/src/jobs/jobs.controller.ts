@@ -1,14 +1,17 @@
 import { Controller, Headers, Inject, Param, Query, Req, Res } from "@nestjs/common";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EspalierError, LIMITS } from "#core";
+import type { JobRecord } from "#jobs";
+import { Bodies } from "../bodies/bodies.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { FromCaller, type Caller } from "../http/caller.js";
 import { Handles } from "../http/operation.js";
 import { OPERATIONS } from "../http/operations.js";
 import { validate } from "../http/validate.js";
-import { jobListQuery, jobToWire } from "../wire/job.js";
+import { deadLetterListQuery, jobListQuery, jobToWire } from "../wire/job.js";
 import { streamEvents } from "./event-stream.js";
 import { JobsService } from "./jobs.service.js";
+import { jobPath } from "./outcome.js";
 
 @Controller()
 export class JobsController {
@@ -16,6 +19,7 @@ export class JobsController {
 
   constructor(
     private readonly jobs: JobsService,
+    private readonly bodies: Bodies,
     @Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies,
   ) {}
 
@@ -33,6 +37,41 @@ export class JobsController {
   @Handles(OPERATIONS.cancelJob)
   async cancel(@FromCaller() caller: Caller, @Param("job") id: string): Promise<unknown> {
     return jobToWire(await this.jobs.cancel(caller, id));
+  }
+
+  @Handles(OPERATIONS.retryJob)
+  async retry(
+    @FromCaller() caller: Caller,
+    @Param("job") id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<unknown> {
+    return toFollow(await this.jobs.replay(caller, id), reply);
+  }
+
+  @Handles(OPERATIONS.listDeadLetters)
+  async listDeadLetters(@FromCaller() caller: Caller, @Query() query: unknown): Promise<unknown> {
+    const page = await this.jobs.deadLetters(caller, validate(deadLetterListQuery, query, "query string"));
+    return { ...page, items: page.items.map(jobToWire) };
+  }
+
+  @Handles(OPERATIONS.replayDeadLetters)
+  async replayDeadLetters(
+    @FromCaller() caller: Caller,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<unknown> {
+    const replayed = await this.jobs.replayAll(caller, await this.bodies.check("replayDeadLetters", request));
+    reply.status(202);
+    return { items: replayed.map(jobToWire) };
+  }
+
+  @Handles(OPERATIONS.replayDeadLetter)
+  async replayDeadLetter(
+    @FromCaller() caller: Caller,
+    @Param("job") id: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<unknown> {
+    return toFollow(await this.jobs.replay(caller, id), reply);
   }
 
   @Handles(OPERATIONS.followJob)
@@ -65,4 +104,10 @@ export class JobsController {
       this.#streams -= 1;
     }
   }
+}
+
+/** A job that goes on, or has ended: `Location` says where it is. */
+function toFollow(record: JobRecord, reply: FastifyReply): unknown {
+  reply.status(202).header("location", jobPath(record.id));
+  return jobToWire(record);
 }

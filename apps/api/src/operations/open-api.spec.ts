@@ -56,11 +56,9 @@ test("what later issues bring is absent", () => {
     "versions",
     "export",
     "import",
-    "dead-letters",
     "tenants",
     "usage",
     "mcp",
-    "retry",
     "queues",
   ]) {
     expect(paths).not.toContain(part);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { LIMITS } from "#core";
 import type { JobRecord } from "#jobs";
 import { problemOf } from "../http/problem.js";
 import { jobErrorShape } from "./problem.js";
@@ -24,6 +25,9 @@ export const jobShape = z
     attempts: z.number().int(),
     result: z.unknown().optional().meta({ description: "Of a completed job; its shape is the kind's." }),
     error: jobErrorShape.optional(),
+    firstError: jobErrorShape.optional().meta({ description: "Of the first attempt that failed." }),
+    replayOf: z.string().optional().meta({ description: "The job whose work this one does again." }),
+    replayedAs: z.string().optional().meta({ description: "The job that does the work of this one again." }),
   })
   .meta({ id: "Job" });
 type JobShape = z.input<typeof jobShape>;
@@ -35,7 +39,20 @@ export const jobListQuery = paging.extend({
   kind: kind.optional(),
 });
 
+const deadLetterFilter = { memory: z.string().min(1).max(128).optional(), kind: kind.optional() };
+
+/** GET /v1/dead-letters. */
+export const deadLetterListQuery = paging.extend(deadLetterFilter);
+
+/** POST /v1/dead-letters/replay. Without a filter it is every letter that the key reaches. */
+export const replayBody = z.strictObject({
+  ...deadLetterFilter,
+  limit: z.number().int().min(1).max(LIMITS.pageItems).default(100),
+});
+
 export const jobPage = pageOf(jobShape).meta({ id: "JobPage" });
+
+export const replayedShape = z.strictObject({ items: z.array(jobShape) }).meta({ id: "ReplayedJobs" });
 
 /** The result of a completed insert. */
 const insertResultShape = z
@@ -63,5 +80,8 @@ export function jobToWire(record: JobRecord): JobShape {
     attempts: record.attempts,
     ...(record.result !== undefined && { result: record.result }),
     ...(record.error !== undefined && { error: problemOf(record.error) }),
+    ...(record.firstError !== undefined && { firstError: problemOf(record.firstError) }),
+    ...(record.replayOf !== undefined && { replayOf: record.replayOf }),
+    ...(record.replayedAs !== undefined && { replayedAs: record.replayedAs }),
   };
 }
