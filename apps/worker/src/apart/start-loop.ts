@@ -29,6 +29,7 @@ export function startLoop({ everyMs, turn, onError, random }: LoopOptions): Loop
   const state = { woken: false, stopped: false };
   let rest = Promise.withResolvers<undefined>();
   const pause = async (): Promise<void> => {
+    if (state.stopped) return;
     rest = Promise.withResolvers();
     const timer = setTimeout(rest.resolve, everyMs * (0.5 + random()), undefined);
     await rest.promise;
@@ -42,7 +43,7 @@ export function startLoop({ everyMs, turn, onError, random }: LoopOptions): Loop
         return "failed";
       });
       const goesOn = outcome === "more" || (outcome === "done" && state.woken);
-      if (!goesOn && !state.stopped) await pause();
+      if (!goesOn) await pause();
     }
   };
   const running = run();
