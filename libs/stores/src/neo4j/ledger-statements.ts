@@ -62,7 +62,7 @@ CALL (point, n, isTold) {
   MERGE (o:Outbox {key: point.key})
   ON CREATE SET o.memory = $memory, o.tenant = $tenant, o.id = point.id, o.born = toInteger(point.born), o.model = $model,
     o.field = point.field, o.seq = timestamp()
-  SET o.task = 'payload', o.revision = CASE WHEN n.died < toInteger($livesOn) THEN n.died ELSE n.born END, o.tokens = 0, o.waiting = $tenant, o.due = 0, o.failures = 0
+  SET o.task = 'payload', o.revision = CASE WHEN n.died < toInteger($never) THEN n.died ELSE n.born END, o.tokens = 0, o.waiting = $tenant, o.due = 0, o.failures = 0
   REMOVE o.job, o.claim, o.failed, o.error
 }`,
 
@@ -88,7 +88,8 @@ SET t.documents = toInteger($documents)`,
 
   countTerms: `
 UNWIND $terms AS counted
-CREATE (:Term {memory: $memory, field: $field, term: counted.term, documents: toInteger(counted.documents)})`,
+MERGE (t:Term {memory: $memory, field: $field, term: counted.term})
+SET t.documents = toInteger(counted.documents)`,
 
   /** The first row, without a term, is of the field. */
   statistics: `

@@ -6,13 +6,12 @@ import { outermostPaths } from "../outermost-paths.js";
 import type { Database, Transaction } from "./database.js";
 import { LEDGER } from "./ledger-statements.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
+import { NEVER } from "./node-rows.js";
 import { rowKey } from "./outbox-rows.js";
 import { track, untrack } from "./outbox-tracking.js";
 import { type SourceColumns, textOf } from "./source-columns.js";
 import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
 
-/** `died` of a state that lives. */
-const LIVES_ON = Number.MAX_SAFE_INTEGER;
 /** Terms that one statement writes. */
 const TERM_ROWS = 5_000;
 
@@ -77,13 +76,13 @@ export class Neo4jPointLedger implements PointLedger {
     const memory = memoryKey(scope);
     const told = points.map((point) => ({
       ...{ key: rowKey(memory, { ...point, model }), id: point.id, born: point.born, field: point.field },
-      died: point.died ?? LIVES_ON,
+      died: point.died ?? NEVER,
     }));
     return this.database.write(async (transaction) => {
       const [locked] = await transaction.run(LEDGER.lockHead, { memory });
       if (locked === undefined) return false;
       await transaction.run(LOCK_TENANT, { lock: lockOf(scope.tenant) });
-      await transaction.run(LEDGER.settle, { memory, tenant: scope.tenant, model, points: told, livesOn: LIVES_ON });
+      await transaction.run(LEDGER.settle, { memory, tenant: scope.tenant, model, points: told, never: NEVER });
       return true;
     });
   }
