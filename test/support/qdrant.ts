@@ -56,7 +56,7 @@ export async function qdrantServer(): Promise<{ readonly url: string; readonly r
   if (running !== undefined) return { url: running, real: false };
   await mkdir(RUNS, { recursive: true });
   say("Qdrant suites run on the REST front over qdrant-client's local mode, no real Qdrant: set QDRANT_URL for one.");
-  const { url } = await launch(["--note", note]);
+  const { url } = await launch(RUN, ["--note", note]);
   return { url, real: false };
 }
 
@@ -77,15 +77,18 @@ export async function describeWithQdrant(
   }
 }
 
-/** A fresh, empty front that keeps its points over a restart. With `apiKey`, callers have to give it. */
-export async function startQdrant(options: { readonly apiKey?: string } = {}): Promise<TestQdrant | QdrantMissing> {
+/** A fresh, empty front that keeps its points over a restart. With `apiKey`, callers have to give it. Ends with process `run`. */
+export async function startQdrant(
+  options: { readonly apiKey?: string; readonly run?: number } = {},
+): Promise<TestQdrant | QdrantMissing> {
   const missing = await whatIsMissing();
   if (missing !== undefined) return missing;
   const port = await freePort();
   const storage = join(RUNS, `${RUN}-own-${port}`);
   const key = options.apiKey === undefined ? [] : ["--api-key", options.apiKey];
   const args = ["--port", String(port), "--storage", storage, ...key];
-  let front = await launch(args);
+  const run = String(options.run ?? RUN);
+  let front = await launch(run, args);
   const kill = async (): Promise<void> => {
     if (front.server.exitCode !== null || front.server.signalCode !== null) return;
     const exited = once(front.server, "exit");
@@ -96,7 +99,7 @@ export async function startQdrant(options: { readonly apiKey?: string } = {}): P
     url: front.url,
     kill,
     start: async () => {
-      front = await launch(args);
+      front = await launch(run, args);
     },
     freeze: () => front.server.kill("SIGSTOP"),
     thaw: () => front.server.kill("SIGCONT"),
@@ -107,8 +110,11 @@ export async function startQdrant(options: { readonly apiKey?: string } = {}): P
   };
 }
 
-async function launch(args: readonly string[]): Promise<{ readonly server: ChildProcess; readonly url: string }> {
-  const server = spawn("python3", [join(FRONT, "front.py"), "--run", RUN, ...args], {
+async function launch(
+  run: string,
+  args: readonly string[],
+): Promise<{ readonly server: ChildProcess; readonly url: string }> {
+  const server = spawn("python3", [join(FRONT, "front.py"), "--run", run, ...args], {
     detached: true,
     // Nothing of it may hold the run, or whoever reads the run's output.
     stdio: ["ignore", "pipe", "ignore"],

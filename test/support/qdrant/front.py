@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import sys
 import threading
 import time
@@ -226,11 +227,13 @@ def is_alive(pid):
         return False
 
 
-def end_with(pid, note):
+def end_with(pid, note, storage):
     while is_alive(pid):
         time.sleep(LOOK_SECONDS)
     if note is not None and os.path.exists(note):
         os.remove(note)
+    if storage is not None:
+        shutil.rmtree(storage, ignore_errors=True)
     os._exit(0)
 
 
@@ -250,7 +253,7 @@ def main():
         with open(f"{options.note}.part", "w", encoding="utf-8") as file:
             file.write(url)
         os.replace(f"{options.note}.part", options.note)
-    threading.Thread(target=end_with, args=(options.run, options.note), daemon=True).start()
+    threading.Thread(target=end_with, args=(options.run, options.note, options.storage), daemon=True).start()
     print(f"ready {url}", flush=True)
     sys.stdout.close()
     server.serve_forever()

@@ -89,15 +89,16 @@ export function comparison(name: string, operator: Comparison["operator"], value
   return { kind: "comparison", name, operator, value };
 }
 
-/** Makes the memory SCOPE and commits the states as its first revision. */
+/** Makes a memory (SCOPE) and commits the states as its first revision. */
 export async function grow(
   stores: Stores,
   states: readonly NewState[],
   changes: Partial<ChangeSet> = {},
+  scope: MemoryScope = SCOPE,
 ): Promise<Memory> {
-  await stores.tree.createMemory(TENANT, newMemory(SCOPE.memory));
-  await stores.tree.commit(SCOPE, change(0, { states, ...changes }));
-  return stores.tree.getMemory(SCOPE);
+  await stores.tree.createMemory(scope.tenant, newMemory(scope.memory));
+  await stores.tree.commit(scope, change(0, { states, ...changes }));
+  return stores.tree.getMemory(scope);
 }
 
 /** The code of the error that a call ends with. */

@@ -50,6 +50,10 @@ export class Collections {
     this.#connection = connection;
     this.#prefix = collectionPrefix;
     this.#quantization = quantization;
+    // A collection that was removed by hand is made again when the next vector comes.
+    connection.onNotFound(() => {
+      this.#known.clear();
+    });
   }
 
   /** The collection of a model if there is one. Asked of the server until there is. */
@@ -74,11 +78,6 @@ export class Collections {
   async names(): Promise<readonly string[]> {
     const { collections } = await this.#connection.send("listing the collections", (client) => client.getCollections());
     return collections.map(({ name }) => name).filter((name) => this.#isOurs(name));
-  }
-
-  /** A collection was found to be gone: removed by hand. */
-  forget(model: string): void {
-    this.#known.delete(model);
   }
 
   /** A readable part and a hash of the model's id: `espalier-all_minilm_l6_v2-0123456789abcdef`. */

@@ -1,7 +1,7 @@
 import { QdrantClient } from "@qdrant/js-client-rest";
 import pRetry from "p-retry";
 import { EspalierError, LIMITS } from "#core";
-import { isPassing, storeError } from "./errors.js";
+import { isNotFound, isPassing, storeError } from "./errors.js";
 
 /** How a Qdrant is reached and used. */
 export interface QdrantSettings {
@@ -20,14 +20,15 @@ export interface QdrantSettings {
 
 /** Releases of Qdrant before this one know no prefix matching. */
 const OLDEST = { major: 1, minor: 19 };
-/** First pause before a request is repeated; it triples. */
-const RETRY_PAUSE_MS = 150;
+/** First pause before a request is repeated; it doubles. */
+const RETRY_PAUSE_MS = 200;
 
 /** Requests to one Qdrant: each has a time-out, is repeated when the failure passes by itself, and fails as `store_unavailable`. */
 export class QdrantConnection {
   readonly #client: QdrantClient;
   readonly #server: string;
   readonly #timeoutMs: number;
+  #whenNotFound: (() => void) | undefined;
   #closed = false;
 
   constructor({ url, apiKey, callTimeoutMs = LIMITS.storeCallMs }: QdrantSettings) {
@@ -58,13 +59,15 @@ export class QdrantConnection {
         return await request(this.#client);
       } catch (thrown) {
         // Also an error of a realm of our own, which p-retry wants to see.
-        throw storeError(thrown, failure);
+        const error = storeError(thrown, failure);
+        if (isNotFound(error)) this.#whenNotFound?.();
+        throw error;
       }
     };
     return pRetry(attempt, {
       retries: LIMITS.storeCallRetries,
       minTimeout: RETRY_PAUSE_MS,
-      factor: 3,
+      factor: 2,
       shouldRetry: ({ error }) => isPassing(error),
     });
   }
@@ -81,6 +84,11 @@ export class QdrantConnection {
     }
     // The version is told to anyone; the list of collections is not.
     await this.send("listing the collections", (client) => client.getCollections());
+  }
+
+  /** Called when the server answers that what a request is about is not there. */
+  onNotFound(listener: () => void): void {
+    this.#whenNotFound = listener;
   }
 
   /** Later requests answer `store_unavailable`. Idle connections end by themselves. */

@@ -11,7 +11,7 @@ let server: TestRedis;
 let redis: Redis;
 beforeAll(async () => {
   server = await startRedis();
-  redis = new Redis({ path: server.address });
+  redis = new Redis({ path: server.address, disconnectTimeout: 200 });
 });
 beforeEach(() => redis.flushall());
 afterAll(async () => {

@@ -85,6 +85,7 @@ export class RedisCacheStore implements CacheStore {
       // A call waits for the first connection, and for none that was refused.
       maxRetriesPerRequest: 0,
       commandTimeout: LIMITS.cacheCallMs,
+      disconnectTimeout: DISCONNECT_MS,
       retryStrategy: (times: number) => Math.min(100 * times, RECONNECT_MAX_MS),
     };
     this.#redis = address.includes("://") ? new Redis(address, patience) : new Redis({ path: address, ...patience });
@@ -158,3 +159,5 @@ export class RedisCacheStore implements CacheStore {
 
 /** Longest pause between two tries to connect. */
 const RECONNECT_MAX_MS = 2_000;
+/** How long a closing connection waits for the other side before it is cut. */
+const DISCONNECT_MS = 200;

@@ -49,7 +49,8 @@ export function qdrantOverInMemory(settings: QdrantSettings): QdrantOverInMemory
     qdrant,
     settings: own,
     drop: async () => {
-      const client = new QdrantClient({ url: settings.url, checkCompatibility: false });
+      const headers = settings.apiKey === undefined ? {} : { "api-key": settings.apiKey };
+      const client = new QdrantClient({ url: settings.url, headers, checkCompatibility: false });
       const { collections } = await client.getCollections();
       for (const { name } of collections) {
         if (name.startsWith(`${own.collectionPrefix}-`)) await client.deleteCollection(name);

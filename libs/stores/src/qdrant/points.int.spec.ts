@@ -1,0 +1,111 @@
+import { afterEach, expect, test } from "@jest/globals";
+import { describeWithQdrant } from "../../../../test/support/qdrant.js";
+import { LIMITS, type MemoryScope, type NodeFilter } from "#core";
+import { change, embedding, grow, MODEL, SCOPE, state, unit } from "../contract/fixtures.js";
+import { fingerprintOf } from "../point-fingerprint.js";
+import { type QdrantOverInMemory, qdrantOverInMemory } from "./testing/qdrant-over-in-memory.js";
+
+const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
+const READ = { revision: 1, model: MODEL, field: "" };
+const paths = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `a${at}`).sort();
+
+await describeWithQdrant("Points in Qdrant", ({ url }) => {
+  const opened: QdrantOverInMemory[] = [];
+  afterEach(async () => {
+    for (const stores of opened.splice(0)) {
+      await stores.drop();
+      await stores.close();
+    }
+  });
+
+  const open = (settings: { readonly exactBelow?: number } = {}): QdrantOverInMemory => {
+    const stores = qdrantOverInMemory({ url, ...settings });
+    opened.push(stores);
+    return stores;
+  };
+  /** Nodes that all have the same vector and the same text. */
+  const alike = async (stores: QdrantOverInMemory, count: number, scope: MemoryScope = SCOPE): Promise<void> => {
+    const states = paths(count).map((path) => state(path, "A", { text: "red" }));
+    const vectors = states.map(({ id }) => ({ id, field: "", model: MODEL, embedding: embedding(1, 1) }));
+    await grow(stores, states, { vectors }, scope);
+  };
+
+  test("a cut through equal values is in document order, and never longer than asked for", async () => {
+    const stores = open();
+    await alike(stores, 60);
+    const { rows } = await stores.vectors.topK(SCOPE, READ, unit(1, 0), EVERYTHING, { limit: 5, exact: true });
+    expect(rows.map(({ key }) => key.pathKey)).toEqual(paths(60).slice(0, 5));
+    const terms = new Map([["red", 0.5]]);
+    const found = await stores.lexical.matches(SCOPE, READ, terms, EVERYTHING, { above: 0, limit: 7 });
+    expect(found.map(({ key }) => key.pathKey)).toEqual(paths(60).slice(0, 7));
+  });
+
+  test("a search over many candidates may be approximate and says so, unless it must be exact", async () => {
+    const stores = open({ exactBelow: 20 });
+    await alike(stores, 30);
+    const approximate = async (filter: NodeFilter, exact: boolean): Promise<boolean> =>
+      (await stores.vectors.topK(SCOPE, READ, unit(1, 0), filter, { limit: 3, exact })).approximate;
+    expect(await approximate(EVERYTHING, false)).toBe(true);
+    expect(await approximate(EVERYTHING, true)).toBe(false);
+    expect(await approximate({ ...EVERYTHING, type: "B" }, false)).toBe(false);
+  });
+
+  test("more contexts than a filter names are sorted out of the rows", async () => {
+    const stores = open();
+    const states = ["a0", "a0.a0", "a0.a0.a0", "a1", "a1.a0"].map((path) => state(path, "A"));
+    const vectors = states.map(({ id }) => ({ id, field: "", model: MODEL, embedding: embedding(1, 1) }));
+    await grow(stores, states, { vectors });
+    const others = Array.from({ length: LIMITS.filterContexts }, (_, at) => `b${at}`);
+    const found = async (scope: NodeFilter["scope"]): Promise<readonly string[]> => {
+      const { rows } = await stores.vectors.topK(SCOPE, READ, unit(1, 1), { scope }, { limit: 2, exact: false });
+      return rows.map(({ key }) => key.pathKey);
+    };
+    expect(await found({ kind: "descendants", of: [...others, "a0.a0", "a1"] })).toEqual(["a0.a0.a0", "a1.a0"]);
+    expect(await found({ kind: "children", of: [...others, "nod_a0"] })).toEqual(["a0.a0"]);
+    expect(await found({ kind: "descendants", of: ["a0.a0", "a1"] })).toEqual(["a0.a0.a0", "a1.a0"]);
+  });
+
+  test("the inventory goes through all points in pages, removes by name and brings ends in line", async () => {
+    const stores = open();
+    await alike(stores, 5);
+    const { points } = stores.qdrant;
+    const all = [];
+    for (let after: string | undefined; ;) {
+      const page = await points.points(SCOPE, MODEL, { limit: 2, ...(after !== undefined && { after }) });
+      all.push(...page.points);
+      if (page.next === undefined) break;
+      after = page.next;
+    }
+    expect(fingerprintOf(all)).toEqual(await stores.vectors.fingerprint(SCOPE, MODEL));
+    expect(all).toHaveLength(5);
+    await points.remove(SCOPE, MODEL, [{ id: "nod_a0", born: 1, field: "" }]);
+    await stores.tree.commit(SCOPE, change(1, { ends: ["nod_a0", "nod_a1"] }));
+    const refs = ["nod_a0", "nod_a1", "nod_a2"].map((id) => ({ id, born: 1, field: "" }));
+    await points.refresh(SCOPE, MODEL, refs);
+    const { points: rest } = await points.points(SCOPE, MODEL, { limit: 10 });
+    expect(rest.find(({ id }) => id === "nod_a1")).toEqual({ id: "nod_a1", born: 1, field: "", died: 2 });
+    expect(rest.find(({ id }) => id === "nod_a2")).toEqual({ id: "nod_a2", born: 1, field: "" });
+    // No row is left that nothing would ever end; what is missing is what the tree expects and the points lack.
+    const expected = await stores.apart!.outbox.expectation(SCOPE, MODEL);
+    expect(expected.pending).toBe(0);
+    expect(expected.fingerprint.count).toBe(5);
+    expect(rest).toHaveLength(4);
+  });
+
+  test("nothing of a memory is left after its deletion, in any collection, whoever still writes", async () => {
+    const stores = open();
+    const other = { ...SCOPE, tenant: "ten_other" };
+    await alike(stores, 3);
+    await alike(stores, 2, other);
+    const second = { id: "nod_a0", born: 1, field: "", model: "model-2", embedding: embedding(1, 0, 0) };
+    await stores.vectors.upsert(SCOPE, [second]);
+    expect((await stores.tree.deleteMemory(SCOPE)).vectors).toBe(4);
+    await stores.vectors.upsert(SCOPE, [second]);
+    await stores.qdrant.points.refresh(SCOPE, MODEL, [second]);
+    for (const model of [MODEL, "model-2"]) {
+      expect((await stores.qdrant.points.points(SCOPE, model, { limit: 10 })).points).toEqual([]);
+    }
+    expect(await stores.qdrant.points.purge(SCOPE)).toBe(0);
+    expect((await stores.vectors.fingerprint(other, MODEL)).count).toBe(2);
+  });
+});
