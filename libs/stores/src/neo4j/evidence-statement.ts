@@ -1,0 +1,152 @@
+/**
+ * The evidence of all contexts and paths as one statement: a chain of reads of index ranges per path, as in a structural run,
+ * but every row belongs to a context, positions count within it, and the nodes of the kept steps are carried along.
+ *
+ * Rows stream through the chain but for two places, where all are collected: where they are made distinct, and where a
+ * position cuts. There, as at the end, no more are taken than there may be, and one too many ends the statement by the one
+ * error that a statement can make: it divides by zero.
+ */
+import type { EvidencePath, EvidenceRequest } from "#query";
+import { keptSteps, maximumChains } from "../evidence-limit.js";
+import { comparisonConditions, foldLevels, type LevelStep, type Liveness, matchStep } from "./match-step.js";
+import { sliceOf } from "./cut-clauses.js";
+import { nodeColumns } from "./node-columns.js";
+import { Parameters } from "./parameters.js";
+import { contextRows, type Statement } from "./run-statement.js";
+
+export interface EvidenceStatement extends Statement {
+  /** More rows than this, or the error of a division by zero, mean that there is too much evidence. */
+  readonly maximum: number;
+}
+
+/** @param memory the key of the memory's nodes */
+export function evidenceStatement(request: EvidenceRequest, memory: string, liveness: Liveness): EvidenceStatement {
+  const parameters = new Parameters({ memory, revision: liveness.revision, contexts: contextRows(request.contexts) });
+  const width = Math.max(...request.paths.map((path) => keptSteps(path).length));
+  const maximum = maximumChains(request);
+  const limit = parameters.bindInteger(maximum + 1);
+  const of = { parameters, liveness, limit, width, values: request.values };
+  const paths = request.paths.map((path, number) => new PathBuilder(path, number, of).build());
+  const text =
+    paths.length === 1
+      ? `${paths[0] ?? ""} LIMIT ${limit}`
+      : `CALL () {\n${paths.join("\nUNION ALL\n")}\n}\nRETURN * LIMIT ${limit}`;
+  return { text, parameters: parameters.values, maximum };
+}
+
+interface PathOptions {
+  readonly parameters: Parameters;
+  readonly liveness: Liveness;
+  /** One row more than there may be, as an integer in the statement. */
+  readonly limit: string;
+  readonly width: number;
+  readonly values: boolean;
+}
+
+class PathBuilder {
+  readonly #clauses: string[] = ["UNWIND $contexts AS context"];
+  readonly #kept: string[] = [];
+  /** The node of the last step, or the context. */
+  #current = "context";
+  /** The number of the context: in the rows that are read first, the context is a map. */
+  #context = "context.number";
+  /** Whether a read can follow: it cannot follow another. */
+  #isClosed = true;
+  /** No node lies inside another of its context. */
+  #disjoint = true;
+  /** A chain can come more than once: through different nodes of a step that is not kept. */
+  #repeats = false;
+  #lastKept = true;
+
+  constructor(
+    private readonly path: EvidencePath,
+    private readonly number: number,
+    private readonly of: PathOptions,
+  ) {}
+
+  build(): string {
+    foldLevels(this.path.steps, keptSteps(this.path)).forEach((step, index) => {
+      this.#step(step, `n${index + 1}`);
+    });
+    if (this.#repeats) this.#project("DISTINCT ");
+    const { width, values } = this.of;
+    const nodes = Array.from({ length: width }, (_, at) => nodeColumns(this.#kept[at], { values, suffix: String(at) }));
+    const columns = [`${this.#context} AS context`, `${this.number} AS path`, ...nodes.flat()];
+    return [...this.#clauses, `RETURN ${columns.join(", ")}`].join("\n");
+  }
+
+  #step(step: LevelStep, alias: string): void {
+    const { liveness, parameters } = this.of;
+    // Repeats multiply from step to step: they go before the next one.
+    if (this.#repeats) this.#collect();
+    if (!this.#isClosed) this.#project("");
+    const compares = step.position === undefined;
+    this.#clauses.push(matchStep(step, this.#current, alias, { liveness, parameters, compares }).clause);
+    this.#current = alias;
+    this.#isClosed = false;
+    this.#repeats = step.axis === "descendant" && !this.#disjoint && !this.#lastKept;
+    this.#disjoint &&= step.axis === "child";
+    this.#lastKept = step.kept;
+    if (step.position !== undefined) this.#cut(step, step.position);
+    if (step.kept) this.#kept.push(alias);
+  }
+
+  /** Cuts the nodes of each context: one that several chains reach counts once, and stays with all of them or with none. */
+  #cut(step: LevelStep, position: NonNullable<LevelStep["position"]>): void {
+    this.#collect();
+    const { parameters } = this.of;
+    const current = this.#current;
+    const chains = this.#kept.length === 0 ? "" : `, collect(${this.#row()}) AS rows`;
+    const slice = sliceOf(position, "nodes", parameters);
+    const conditions = [...comparisonConditions(step, current, parameters)];
+    this.#clauses.push(
+      `WITH ${this.#carried().join(", ")} ORDER BY ${current}.pathKey`,
+      `WITH context, collect(DISTINCT ${current}) AS nodes${chains}`,
+    );
+    if (this.#kept.length === 0) {
+      this.#clauses.push(`UNWIND ${slice} AS ${current}`, `WITH context, ${current}`);
+    } else {
+      conditions.unshift(`nodes[0].pathKey <= ${current}.pathKey <= nodes[-1].pathKey`);
+      this.#clauses.push(`WITH rows, ${slice} AS nodes`, "UNWIND rows AS row", `WITH ${this.#unpacked()}, nodes`);
+    }
+    if (conditions.length > 0) this.#clauses.push(`WHERE ${conditions.join("\n  AND ")}`);
+  }
+
+  /** Collects the distinct chains of all contexts, so that too many of them end the statement. */
+  #collect(): void {
+    this.#project(this.#repeats ? "DISTINCT " : "");
+    const { limit } = this.of;
+    this.#clauses.push(
+      `LIMIT ${limit}`,
+      `WITH collect(${this.#row()}) AS rows`,
+      `UNWIND CASE WHEN size(rows) < ${limit} THEN rows ELSE 1 / (size(rows) - size(rows)) END AS row`,
+      `WITH ${this.#unpacked()}`,
+    );
+    this.#repeats = false;
+  }
+
+  #project(distinct: "" | "DISTINCT "): void {
+    const [, ...nodes] = this.#carried();
+    const context = this.#context === "context" ? "context" : `${this.#context} AS context`;
+    this.#clauses.push(`WITH ${distinct}${[context, ...nodes].join(", ")}`);
+    this.#context = "context";
+    this.#isClosed = true;
+  }
+
+  /** Names of what a row has, the node of the last step at the end. */
+  #carried(): readonly string[] {
+    return [...new Set(["context", ...this.#kept, this.#current])];
+  }
+
+  #row(): string {
+    return `{${this.#carried()
+      .map((name) => `${name}: ${name}`)
+      .join(", ")}}`;
+  }
+
+  #unpacked(): string {
+    return this.#carried()
+      .map((name) => `row.${name} AS ${name}`)
+      .join(", ");
+  }
+}
