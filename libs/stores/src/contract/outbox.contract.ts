@@ -347,6 +347,29 @@ function describePointLedger(of: () => { readonly apart: TreeApart; readonly sco
       ]),
     });
     expect(await apart.ledger.statistics(scope, "other", ["red"])).toEqual({ documents: 0, frequencies: new Map() });
+    await commit(apart, scope, [titled("a3", "blue red")], ["nod_a0"]);
+    expect(await apart.ledger.statistics(scope, "title", ["red", "blue"])).toEqual({
+      documents: 3,
+      frequencies: new Map(Object.entries({ red: 2, blue: 2 })),
+    });
+  });
+
+  test("the terms of nodes' texts are counted by commits", async () => {
+    const { apart, scope } = of();
+    await grow(apart, scope, [
+      state("a0", "Topic", { text: "red house" }),
+      state("a1", "Topic", { text: "a red red river" }),
+      state("a2", "Topic", { text: "", tokens: 0 }),
+    ]);
+    expect(await apart.ledger.statistics(scope, NODE_FIELD, ["red", "river", "river"])).toEqual({
+      documents: 2,
+      frequencies: new Map(Object.entries({ red: 2, river: 1 })),
+    });
+    await commit(apart, scope, [], ["nod_a1"]);
+    expect(await apart.ledger.statistics(scope, NODE_FIELD, ["red", "river"])).toEqual({
+      documents: 1,
+      frequencies: new Map([["red", 1]]),
+    });
   });
 }
 
