@@ -160,6 +160,20 @@ describe("a refused request changes nothing", () => {
     refused(await bench.client.call("GET", "/v1/jobs?limit=1001"), 400, "invalid_request");
   });
 
+  test("of an insert of bad messages every problem of the messages is told, and none of a tree", async () => {
+    const answer = await insert({
+      messages: [
+        { speaker: "", text: 7 },
+        { speaker: "Ann", text: "Hi" },
+        { text: "Hi", time: "noon", colour: "red" },
+      ],
+    });
+    refused(answer, 400, "invalid_request");
+    expect(answer.body.errors.map(({ path }) => path).sort()).toEqual([
+      ...["messages[0].speaker", "messages[0].text", "messages[2]", "messages[2].speaker", "messages[2].time"],
+    ]);
+  });
+
   test("an insert without, or with two of, tree, xml and messages says which it needs", async () => {
     for (const body of [{}, { under: "nod_x" }, { tree: { type: "Day" }, xml: "<Day/>" }, []]) {
       refused(await insert(body), 400, "invalid_request");
@@ -213,7 +227,11 @@ describe("a refused request changes nothing", () => {
     const create = (body: object): Promise<Answer> =>
       bench.client.call("POST", "/v1/memories", { body: { name: "a", ...body } });
     refused(await create({ name: "" }), 400, "invalid_request");
-    refused(await create({ name: "é".repeat(300) }), 400, "invalid_request");
+    refused(await create({ name: "é".repeat(300) }), 422, "name_too_long");
+    refused(await create({ labels: { user: "é".repeat(200) } }), 422, "label_too_large");
+    refused(await create({ labels: { ["u".repeat(129)]: "x" } }), 422, "name_too_long");
+    refused(await create({ labels: { ["u".repeat(1_000_000)]: "x" } }), 422, "name_too_long");
+    refused(await create({ embeddingModel: "m".repeat(513) }), 400, "invalid_request");
     refused(await create({ scoring: { scorer: "magic" } }), 422, "unknown_scorer");
     refused(await create({ scoring: { a: 2 } }), 400, "invalid_request");
     refused(await create({ scoring: { entailmentTemplate: "no hole" } }), 400, "invalid_request");
@@ -235,9 +253,10 @@ describe("a refused request changes nothing", () => {
   });
 
   test("type names that are not names, reserved names, and names of attributes that are not", async () => {
-    for (const type of ["", "1Day", "a b", "-x", "x".repeat(129), "e\u0301"]) {
+    for (const type of ["", "1Day", "a b", "-x", "e\u0301"]) {
       refused(await insert({ tree: { type } }), 422, "invalid_name");
     }
+    refused(await insert({ tree: { type: "x".repeat(129) } }), 422, "name_too_long");
     for (const type of ["Memory", "Version"]) refused(await insert({ tree: { type } }), 422, "reserved_name");
     refused(await insert({ tree: { type: "Day", attributes: { node: "x" } } }), 422, "reserved_name");
     refused(await insert({ tree: { type: "Day", attributes: { "a b": "x" } } }), 422, "invalid_name");

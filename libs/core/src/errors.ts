@@ -147,6 +147,7 @@ export const ERRORS = {
     "Not a Name",
     "Names begin with a letter or `_`, then letters, digits, `_`, `-`, `.`; at most 128 characters, NFC.",
   ),
+  name_too_long: limit(422, "A name is too long", "Shorten it; the limit is in `detail`."),
   reserved_name: input(
     422,
     "Reserved name",
@@ -169,6 +170,7 @@ export const ERRORS = {
   too_many_children: limit(422, "Too many children", "Group them under intermediate nodes."),
   too_many_attributes: limit(422, "Too many attributes", "Move details to child nodes."),
   attribute_too_large: limit(422, "An attribute is too large", "Split the text over child nodes."),
+  label_too_large: limit(422, "A label's value is too large", "Keep to the limit in `detail`."),
   too_many_labels: limit(422, "Too many labels", "Keep to the limit in `detail`."),
   // --- queries
   syntax_error: input(

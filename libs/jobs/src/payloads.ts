@@ -70,10 +70,11 @@ export const messagePayload = z.strictObject({
 });
 export type MessagePayload = z.output<typeof messagePayload>;
 
-export const insertPayload = z.union([
-  z.strictObject({ tree: z.unknown(), under: z.string().optional() }),
-  z.strictObject({ xml: z.string(), under: z.string().optional() }),
-  z.strictObject({
+/** What an insert brings, by the member that tells one kind from another. */
+export const insertPayloads = {
+  tree: z.strictObject({ tree: z.unknown(), under: z.string().optional() }),
+  xml: z.strictObject({ xml: z.string(), under: z.string().optional() }),
+  messages: z.strictObject({
     conversation: z.string().min(1).default("default"),
     messages: atMost(
       LIMITS.insertNodes,
@@ -81,7 +82,9 @@ export const insertPayload = z.union([
       z.array(fewFields(messagePayload)).min(1).max(LIMITS.insertNodes),
     ),
   }),
-]);
+} as const;
+
+export const insertPayload = z.union([insertPayloads.tree, insertPayloads.xml, insertPayloads.messages]);
 export type InsertPayload = z.output<typeof insertPayload>;
 
 /** Attribute fields in the batch lane after an artifact insert. */

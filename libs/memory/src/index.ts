@@ -10,7 +10,7 @@ export { checkInsert, type CheckedInsert } from "./growers/check-insert.js";
 export { Inserter, type InsertContext } from "./growers/insert.js";
 export type * from "./growers/insert-request.js";
 export { checkTree } from "./model/check-tree.js";
-export { isName } from "./model/names.js";
+export { isName, isNameTooLong } from "./model/names.js";
 export { nodeText, templatesOf, type Templates } from "./model/node-text.js";
 export { parseXml } from "./model/parse-xml.js";
 export * from "./model/position-keys.js";

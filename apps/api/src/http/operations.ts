@@ -1,5 +1,6 @@
 import type { ErrorCode } from "#core";
 import { queryPayload } from "#jobs";
+import { driftShape } from "../wire/drift.js";
 import { insertBody } from "../wire/insert.js";
 import { liveShape, readyShape } from "../wire/health.js";
 import {
@@ -55,7 +56,15 @@ export const OPERATIONS = {
     scope: "write",
     body: newMemoryBody,
     responses: { 201: { description: "The memory.", schema: memoryShape } },
-    errors: ["invalid_text", "invalid_name", "too_many_labels", "unknown_scorer", "model_unknown"],
+    errors: [
+      "invalid_text",
+      "invalid_name",
+      "name_too_long",
+      "label_too_large",
+      "too_many_labels",
+      "unknown_scorer",
+      "model_unknown",
+    ],
   },
   listMemories: {
     id: "listMemories",
@@ -94,6 +103,8 @@ export const OPERATIONS = {
       "invalid_text",
       "invalid_name",
       "invalid_structure",
+      "name_too_long",
+      "label_too_large",
       "too_many_labels",
       "unknown_scorer",
       "model_unknown",
@@ -124,6 +135,7 @@ export const OPERATIONS = {
       "memory_not_found",
       "node_not_found",
       "invalid_name",
+      "name_too_long",
       "reserved_name",
       "invalid_attribute",
       "invalid_text",
@@ -317,6 +329,26 @@ export const OPERATIONS = {
     scope: "admin",
     responses: { 200: { description: "The key is gone.", schema: deletedKeyShape } },
     errors: ["key_not_found"],
+  },
+  getDrift: {
+    id: "getDrift",
+    method: "GET",
+    path: "/v1/admin/drift",
+    tag: "admin",
+    summary: "Whether trees and vectors agree, of all tenants, as they were last compared",
+    scope: "operator",
+    responses: { 200: { description: "What is known.", schema: driftShape } },
+    errors: [],
+  },
+  repairDrift: {
+    id: "repairDrift",
+    method: "POST",
+    path: "/v1/admin/drift/repair",
+    tag: "admin",
+    summary: "Compare all memories now and repair what differs, by jobs; `GET /v1/admin/drift` tells how it stands",
+    scope: "operator",
+    responses: { 202: { description: "The comparison begins within seconds.", schema: driftShape } },
+    errors: [],
   },
   live: {
     id: "live",

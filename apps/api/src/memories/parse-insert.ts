@@ -1,4 +1,6 @@
+import type { z } from "zod";
 import { EspalierError } from "#core";
+import { insertPayloads } from "#jobs";
 import { checkInsert, type Memory } from "#memory";
 import { validateBody } from "../http/validate.js";
 import { insertBody, type InsertBody } from "../wire/insert.js";
@@ -11,16 +13,16 @@ const KINDS = ["tree", "xml", "messages"] as const;
  * @throws EspalierError `malformed_json`, `invalid_request`, and what `checkInsert` throws
  */
 export function parseInsert(body: unknown, memory: Pick<Memory, "structure">): InsertBody {
-  if (typeof body === "object" && body !== null && !Array.isArray(body)) {
-    const given = KINDS.filter((kind) => Object.hasOwn(body, kind));
-    if (given.length !== 1) {
-      const message = `must have exactly one of ${KINDS.join(", ")}`;
-      throw new EspalierError("invalid_request", `the body: ${message}`, {
-        details: { errors: [{ path: "", message }] },
-      });
-    }
-  }
-  const payload = validateBody(insertBody, body);
+  const payload = validateBody(schemaOf(body), body);
   checkInsert(payload, memory);
   return payload;
+}
+
+/** The schema of the kind that a body brings, so that its problems are those of that kind. */
+function schemaOf(body: unknown): z.ZodType<InsertBody> {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return insertBody;
+  const [kind, ...others] = KINDS.filter((each) => Object.hasOwn(body, each));
+  if (kind !== undefined && others.length === 0) return insertPayloads[kind];
+  const message = `must have exactly one of ${KINDS.join(", ")}`;
+  throw new EspalierError("invalid_request", `the body: ${message}`, { details: { errors: [{ path: "", message }] } });
 }

@@ -9,7 +9,7 @@ const structure = z.enum(["artifact", "conversation"]);
 const labels = atMost(
   LIMITS.memoryLabels,
   issue("too_many_labels", `at most ${LIMITS.memoryLabels} labels`),
-  z.record(name, text(LIMITS.labelBytes)),
+  z.record(name, text(LIMITS.labelBytes, "label_too_large")),
 ).meta({ description: "Any labels; `user`, `agent` and `session` are customary.", examples: [{ user: "u1" }] });
 
 /** Bytes of one template, and types with one. */
@@ -42,7 +42,7 @@ const scoring = z.strictObject({
 /** POST /v1/memories */
 export const newMemoryBody = z
   .strictObject({
-    name: text(LIMITS.memoryNameBytes),
+    name: text(LIMITS.memoryNameBytes, "name_too_long"),
     labels: labels.optional(),
     structure: structure.optional(),
     templates: templates.optional(),

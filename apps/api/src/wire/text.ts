@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { LIMITS, type ErrorCode } from "#core";
-import { isName } from "#memory";
+import { isName, isNameTooLong } from "#memory";
 
 /** Whether a text can be stored everywhere: no NUL, no lone surrogates. */
 function isStorable(text: string): boolean {
@@ -12,20 +12,29 @@ export function issue(code: ErrorCode, message: string): { message: string; para
   return { message, params: { code } };
 }
 
-/** A text that people choose, of 1 to `bytes` UTF-8 bytes. */
-export function text(bytes: number): z.ZodString {
+/**
+ * A text that people choose, of 1 to `bytes` UTF-8 bytes.
+ * @param tooLong the code of the registry that a longer one answers; without it `invalid_request`
+ */
+export function text(bytes: number, tooLong?: ErrorCode): z.ZodString {
+  const message = `must be at most ${bytes} bytes of UTF-8`;
+  const size = tooLong === undefined ? { message } : issue(tooLong, message);
   return z
     .string()
     .min(1)
-    .max(bytes)
+    .refine((value) => Buffer.byteLength(value) <= bytes, { ...size, abort: true })
     .refine(isStorable, issue("invalid_text", "must not have NUL characters or lone surrogates"))
-    .refine((value) => Buffer.byteLength(value) <= bytes, { message: `must be at most ${bytes} bytes of UTF-8` });
+    .meta({ maxLength: bytes });
 }
 
 /** A Name of the query language. */
 export const name = z
   .string()
   .min(1)
+  .refine((value) => !isNameTooLong(value), {
+    ...issue("name_too_long", `must have at most ${LIMITS.nameLength} characters`),
+    abort: true,
+  })
   .refine(
     isName,
     issue("invalid_name", "must be a Name: a letter or `_`, then letters, digits, `_`, `-`, `.`, in NFC"),

@@ -35,6 +35,16 @@ test.each([
   expect([error.code, error.details["path"]]).toEqual([code, path]);
 });
 
+test("every bad message is told, with the code of the first", () => {
+  const request = messages({ text: "\0" }, {}, { speaker: "\udc00", metadata: { "a b": 1 } }, { time: "noon" });
+  const { code, message, details } = errorOf(() => checkInsert(request, conversation));
+  expect([code, details["path"]]).toEqual(["invalid_text", "messages[0].text"]);
+  expect(message).toMatch(/\(and 3 more\)$/);
+  expect((details["errors"] as { path: string }[]).map(({ path }) => path)).toEqual([
+    ...["messages[0].text", "messages[2].speaker", "messages[2].metadata.a b", "messages[3].time"],
+  ]);
+});
+
 test("an insert has 50,000 messages at most", () => {
   const many = messages(...new Array<Partial<Message>>(LIMITS.insertNodes + 1).fill({}));
   expect(errorOf(() => checkInsert(many, conversation)).code).toBe("too_many_nodes");

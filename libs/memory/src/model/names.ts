@@ -24,16 +24,28 @@ export function describeLocation(at: Location): string {
 
 /** True if `text` is a Name: a letter or `_`, then letters, digits, `_`, `-`, `.`; in NFC; at most 128 characters. */
 export function isName(text: string): boolean {
-  // A code point takes at most two units: longer texts are refused without being walked.
-  if (text.length > 2 * LIMITS.nameLength || !NAME.test(text) || text.normalize("NFC") !== text) return false;
-  return text.length <= LIMITS.nameLength || Array.from(text).length <= LIMITS.nameLength;
+  return !isNameTooLong(text) && NAME.test(text) && text.normalize("NFC") === text;
+}
+
+/** True if `text` has more characters than any Name. O(1) for a text of any length. */
+export function isNameTooLong(text: string): boolean {
+  // A code point takes one unit or two: only what lies between is counted.
+  if (text.length <= LIMITS.nameLength) return false;
+  return text.length > 2 * LIMITS.nameLength || Array.from(text).length > LIMITS.nameLength;
 }
 
 /**
  * Names are compared code point by code point in queries, so one that is not in NFC is refused rather than rewritten.
- * @throws EspalierError `invalid_name`, `reserved_name`
+ * @throws EspalierError `name_too_long`, `invalid_name`, `reserved_name`
  */
 export function checkName(text: string, role: NameRole, at: Location): void {
+  if (isNameTooLong(text)) {
+    throw new EspalierError(
+      "name_too_long",
+      `${describeLocation(at)}: ${JSON.stringify(excerpt(text))} has more than ${LIMITS.nameLength} characters.`,
+      { details: { ...at, role, limit: LIMITS.nameLength } },
+    );
+  }
   if (!isName(text)) {
     throw new EspalierError(
       "invalid_name",
@@ -54,7 +66,6 @@ function isReserved(text: string, role: NameRole): boolean {
 }
 
 function nfcHint(text: string): string {
-  if (text.length > 2 * LIMITS.nameLength) return "";
   return text.normalize("NFC") !== text && isName(text.normalize("NFC")) ? " (it is not in NFC)" : "";
 }
 
