@@ -12,6 +12,7 @@ import { queryError } from "./query-error.js";
 import { locate } from "./source-location.js";
 import { TokenCursor } from "./token-cursor.js";
 import type { QueryWarning } from "./warning.js";
+import { insteadOfFunction } from "./xpath-habits.js";
 
 /** A parsed query: the tree, and beside it what the tree does not keep. Frozen. */
 export interface ParsedQuery {
@@ -58,6 +59,17 @@ const COMPARISONS: ReadonlySet<TokenKind> = new Set<TokenKind>(["=", "!=", "<", 
 const FACTOR = ['"node"', "an attribute's name", '"1-"', '"("', '"["', '"min("', '"max("', '"avg("', '"gmean("'];
 const OPERATORS = ['"~="', '"="', '"!="', '"<"', '"<="', '">"', '">="'];
 const INTEGER = /^[0-9]+$/u;
+
+/** What a text without quotes lacks. */
+function inQuotes({ kind, text }: Token): string | undefined {
+  return kind === "name" || kind === "number" ? `put it in quotes: "${text}"` : undefined;
+}
+
+/** Why a name with something else than an operator behind it asks nothing. */
+function withoutOperator(name: Token, { kind }: Token): string | undefined {
+  if (kind === "(") return insteadOfFunction(name.text);
+  return kind === "]" ? `nodes that have a child ${name.text} are asked for by max(/${name.text})` : undefined;
+}
 
 class Parser {
   readonly #text: string;
@@ -319,13 +331,12 @@ class Parser {
     if (operator.kind === "~=") {
       this.#cursor.take();
       const text = this.#cursor.peek();
-      if (text.kind !== "string") throw this.#cursor.expected(["a string"]);
+      if (text.kind !== "string") throw this.#cursor.expected(["a string"], inQuotes(text));
       this.#cursor.take();
       return this.#node<Local>({ kind: "local", field: name.text === "node" ? "" : name.text, text: text.value }, name);
     }
     if (!COMPARISONS.has(operator.kind)) {
-      const hint = operator.kind === "(" ? "the functions are min, max, avg and gmean" : undefined;
-      throw this.#cursor.expected(OPERATORS, hint);
+      throw this.#cursor.expected(OPERATORS, withoutOperator(name, operator));
     }
     this.#cursor.take();
     const comparison: Comparison = {

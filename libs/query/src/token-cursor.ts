@@ -1,6 +1,7 @@
 import type { ErrorCode, EspalierError } from "#core";
 import { tokenize, type Token, type TokenKind } from "./lexer.js";
 import { queryError } from "./query-error.js";
+import { xpathHabit } from "./xpath-habits.js";
 
 /** A place in the tokens of a query, and the errors that are told of it. */
 export class TokenCursor {
@@ -47,7 +48,7 @@ export class TokenCursor {
   }
 
   /** `syntax_error` at the token here: what could stand in its place, what does, and why that is not enough. */
-  expected(expected: readonly string[], note?: string): EspalierError {
+  expected(expected: readonly string[], note = xpathHabit(this.peek())): EspalierError {
     const hint = note === undefined ? "" : ` (${note})`;
     const message = `expected ${alternatives(expected)}; found ${describe(this.peek())}${hint}.`;
     return this.error("syntax_error", message, expected);

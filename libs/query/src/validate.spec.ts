@@ -74,8 +74,14 @@ describe("a name that occurs nowhere", () => {
     expect(failure('//POI[node="x"]').message).toContain('node~="…"');
   });
 
-  test("is no error in a memory without nodes", () => {
-    expect(check("//Version[foo=1]", { types: [], relations: [] })).toEqual([]);
+  test("is no error in a memory without nodes, of which a warning tells", () => {
+    expect(check("//Version[foo=1]", { types: [], relations: [] })).toEqual([
+      { code: "empty_memory", message: "This memory is empty: nothing has been inserted yet." },
+    ]);
+  });
+
+  test("the root is told from a type that is unknown", () => {
+    expect(failure("/Memory/Itinerary").message).toContain("It is the root, which is no row");
   });
 });
 

@@ -13,19 +13,24 @@ import { locate } from "./source-location.js";
 import type { QueryWarning } from "./warning.js";
 
 /**
- * Checks the names of a query. A memory without nodes has no schema yet: nothing is refused and nothing is warned of.
- * O(query * schema).
- * @returns warnings `impossible_relation` and `attribute_not_on_type`, in reading order
+ * Checks the names of a query. A memory without nodes has no schema yet: nothing is refused, and the one warning is
+ * that it is empty. O(query * schema).
+ * @returns warnings `impossible_relation` and `attribute_not_on_type` in reading order, or `empty_memory`
  * @throws EspalierError `unknown_type`, `unknown_attribute` for the first name that occurs nowhere; details carry `name`,
  * `near` (known names, the nearest first), `line`, `column`, `caret` and `expected`
  */
 export function validate(query: ParsedQuery, schema: QuerySchema): readonly QueryWarning[] {
   const index = new SchemaIndex(schema);
-  if (!index.hasNodes) return [];
+  if (!index.hasNodes) return [EMPTY];
   const validator = new Validator(query, index);
   validator.path(query.ast, new Set([ROOT_TYPE]));
   return Object.freeze(validator.warnings);
 }
+
+const EMPTY = Object.freeze<QueryWarning>({
+  code: "empty_memory",
+  message: "This memory is empty: nothing has been inserted yet.",
+});
 
 class Validator {
   readonly warnings: QueryWarning[] = [];
@@ -112,9 +117,11 @@ class Validator {
 
   #unknownType(step: Step, type: string): EspalierError {
     const near = nearNames(type, this.schema.types);
+    const hint =
+      type === ROOT_TYPE ? " It is the root, which is no row: a path begins with its children." : suggestion(near);
     return queryError(this.query.text, {
       code: "unknown_type",
-      message: `no node of this memory has the type "${type}".${suggestion(near)}`,
+      message: `no node of this memory has the type "${type}".${hint}`,
       offset: this.query.offsetOf(step),
       expected: near,
       details: { name: type, near },
