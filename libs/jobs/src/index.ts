@@ -13,3 +13,9 @@ export type { RunOutcome, RunReport } from "./run-job.js";
 export { SerializedPayload } from "./serialized-payload.js";
 export { JOB_SETTINGS, QUEUE_SETTINGS, type JobSettings, type QueueSettings } from "./settings.js";
 export type * from "./types.js";
+export {
+  createRequestLedger,
+  type KeyedRequest,
+  type RequestLedger,
+  type RequestTurn,
+} from "./requests/request-ledger.js";

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { SWEEP_SCRIPTS } from "./background/sweep-scripts.js";
 import { HELD_SCRIPTS } from "./held/held-scripts.js";
+import { REQUEST_SCRIPTS } from "./requests/request-scripts.js";
 import { ENDED, GUARDED } from "./script-parts.js";
 
 /**
@@ -173,6 +174,7 @@ return redis.call('HGETALL', KEYS[1])`,
   },
 
   ...HELD_SCRIPTS,
+  ...REQUEST_SCRIPTS,
   ...SWEEP_SCRIPTS,
 } as const;
 
