@@ -17,15 +17,17 @@ export function comparisonCondition(
 
   const scalar = typeof value === "number" ? compared(property("number"), value + 0) : textCondition(value);
   if (operator !== "=" && operator !== "!=") return scalar;
-  const isMember = `${parameters.bind(memberKey(value))} IN ${property("members")}`;
+  const members = property("members");
+  const isMember = `${parameters.bind(memberKey(value))} IN ${members}`;
   const list = operator === "=" ? isMember : `NOT ${isMember}`;
-  return `CASE WHEN ${property("members")} IS NULL THEN ${scalar} ELSE ${list} END`;
+  return `CASE WHEN ${members} IS NULL THEN ${scalar} ELSE ${list} END`;
 
   function textCondition(literal: string): string {
     const byText = compared(`coalesce(${property("text")}, ${property("value")})`, orderedText(literal));
     const moment = parseInstant(literal);
     if (moment === undefined) return byText;
-    const byTime = compared(property("instant"), orderedInstant(moment));
-    return `CASE WHEN ${property("instant")} IS NULL THEN ${byText} ELSE ${byTime} END`;
+    const instant = property("instant");
+    const byTime = compared(instant, orderedInstant(moment));
+    return `CASE WHEN ${instant} IS NULL THEN ${byText} ELSE ${byTime} END`;
   }
 }

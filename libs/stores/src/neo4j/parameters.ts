@@ -2,10 +2,10 @@ type Scalar = string | number;
 /** What the parameters of a read are. */
 export type ParameterValue = Scalar | readonly Readonly<Record<string, Scalar>>[];
 
-/** What a statement is put together from: parameters have names, and equal values share one. */
+/** What a statement is put together from. Values do not share a name when they are equal: the text would depend on them. */
 export class Parameters {
   readonly values: Record<string, ParameterValue>;
-  readonly #names = new Map<Scalar, string>();
+  #count = 0;
 
   constructor(values: Readonly<Record<string, ParameterValue>>) {
     this.values = { ...values };
@@ -13,11 +13,9 @@ export class Parameters {
 
   /** The placeholder of a text, or of a number as a float. */
   bind(value: Scalar): string {
-    const known = this.#names.get(value);
-    if (known !== undefined) return known;
-    const name = `p${this.#names.size}`;
+    const name = `p${this.#count}`;
+    this.#count += 1;
     this.values[name] = value;
-    this.#names.set(value, `$${name}`);
     return `$${name}`;
   }
 
