@@ -30,6 +30,19 @@ test("every problem is listed at once, by the variable's name", () => {
   }
 });
 
+test("each problem says what would be right", () => {
+  const limits = { ESPALIER_PORT: "http", ESPALIER_BODY_LIMIT: "32 MiB", ESPALIER_SHUTDOWN_SECONDS: "601" };
+  expect(problemsOf({ ...limits, LOG_LEVEL: "loud", REDIS_URL: "here" }).toSorted()).toEqual([
+    "ESPALIER_BODY_LIMIT must be a whole number of bytes, as 33554432",
+    "ESPALIER_PORT must be a port: a whole number from 0 to 65535",
+    "ESPALIER_SHUTDOWN_SECONDS must be a whole number of seconds from 1 to 600",
+    "LOG_LEVEL must be one of fatal, error, warn, info, debug, trace, silent",
+    "REDIS_URL must be a URL",
+  ]);
+  expect(problemsOf({ ESPALIER_PORT: "0", ESPALIER_BODY_LIMIT: "33554432" })).toEqual([]);
+  expect(problemsOf({ ESPALIER_BODY_LIMIT: "1e6" })).toHaveLength(1);
+});
+
 test("a provider that needs more says what, and because of what", () => {
   expect(problemsOf({ EMBEDDING_PROVIDER: "openai" })).toEqual([
     "EMBEDDING_URL is needed because EMBEDDING_PROVIDER is openai",

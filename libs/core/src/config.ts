@@ -1,12 +1,21 @@
 import { z } from "zod";
 
-const url = z.url();
+const url = z.url({ error: "must be a URL" });
 const text = z.string().min(1);
-const port = z.coerce.number().int().min(0).max(65_535);
-const positive = z.coerce.number().int().positive();
+const oneOf = <const Names extends readonly [string, ...string[]]>(...names: Names) =>
+  z.enum(names, { error: `must be one of ${names.join(", ")}` });
 
-const provider = z.enum(["local", "tei", "openai"]);
-const quantization = z.enum(["none", "scalar"]);
+/** Decimal digits only: what a person would not call a whole number is none. */
+const whole = (least: number, most: number, error: string) =>
+  z
+    .string()
+    .refine((digits) => /^[0-9]+$/.test(digits) && Number(digits) >= least && Number(digits) <= most, { error })
+    .transform(Number);
+const port = whole(0, 65_535, "must be a port: a whole number from 0 to 65535");
+const seconds = (most: number) => whole(1, most, `must be a whole number of seconds from 1 to ${most}`);
+
+const provider = oneOf("local", "tei", "openai");
+const quantization = oneOf("none", "scalar");
 const boltUrl = z
   .string()
   .regex(
@@ -57,7 +66,7 @@ const environment = z.object({
   QDRANT_URL: httpUrl.optional(),
   QDRANT_API_KEY: text.optional(),
   QDRANT_QUANTIZATION: quantization.default("none"),
-  QDRANT_EXACT_BELOW: z.coerce.number().int().min(0).optional(),
+  QDRANT_EXACT_BELOW: whole(0, Number.MAX_SAFE_INTEGER, "must be a whole number of candidates").optional(),
   EMBEDDING_PROVIDER: provider.default("local"),
   EMBEDDING_URL: url.optional(),
   EMBEDDING_MODEL: text.optional(),
@@ -71,11 +80,11 @@ const environment = z.object({
   ESPALIER_DATA: text.default(".espalier"),
   /** Folder with the fetched models. */
   ESPALIER_MODELS: text.default(".models"),
-  ESPALIER_BODY_LIMIT: positive.optional(),
+  ESPALIER_BODY_LIMIT: whole(1, Number.MAX_SAFE_INTEGER, "must be a whole number of bytes, as 33554432").optional(),
   /** Serves `/metrics` without a key on a port of its own (0: any free one); unset: on the API's port, for operators. */
   ESPALIER_METRICS_PORT: port.optional(),
-  ESPALIER_SHUTDOWN_SECONDS: positive.max(600).default(10),
-  LOG_LEVEL: z.enum(["fatal", "error", "warn", "info", "debug", "trace", "silent"]).default("info"),
+  ESPALIER_SHUTDOWN_SECONDS: seconds(600).default(10),
+  LOG_LEVEL: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent").default("info"),
 });
 
 /** Every variable that the configuration knows. Each can be given as a file too: `NAME_FILE`, see `fillFromFiles`. */
