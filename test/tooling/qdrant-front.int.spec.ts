@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, test } from "@jest/globals";
-import { startQdrant } from "../support/qdrant.js";
+import { describeWithQdrant, qdrantServer, startQdrant } from "../support/qdrant.js";
 import { until } from "../support/until.js";
 
 const run = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
@@ -22,5 +22,11 @@ suite("the REST front of Qdrant", () => {
       ),
     );
     await server.close();
+  });
+});
+
+await describeWithQdrant("the Qdrant of the tests", ({ url, real }) => {
+  test("is the same for every file of a worker", async () => {
+    expect(await qdrantServer()).toEqual({ url, real });
   });
 });

@@ -12,7 +12,7 @@ export interface QdrantSettings {
   readonly collectionPrefix?: string;
   /** Milliseconds that one request may take. Default LIMITS.storeCallMs. */
   readonly callTimeoutMs?: number;
-  /** Searches over fewer candidates than this are exact. Default DEFAULT_EXACT_BELOW. */
+  /** Searches over fewer candidates than this are exact. Default 20,000. */
   readonly exactBelow?: number;
   /** Scalar quantization (int8, rescored) of collections that are made from now on. Default `none`. */
   readonly quantization?: "none" | "int8";

@@ -4,7 +4,7 @@ import { type LexicalStatistics, type QueryTermWeights, type ScoredKey, type Sta
 import { byRank } from "../best-first.js";
 import type { PendingPoint } from "../distributed/point-ledger.js";
 import { selectionOf } from "./filter-conditions.js";
-import { namedPoints, scoresOf } from "./named-points.js";
+import { namedPoints, pagesOf, scoresOf } from "./named-points.js";
 import { rankedSearch } from "./ranked-search.js";
 import { sparseQuery } from "./sparse-terms.js";
 import type { QdrantParts } from "./vector-store.js";
@@ -111,8 +111,7 @@ export class QdrantLexicalIndex implements LexicalIndex {
   /** The documents whose states are there and live. */
   async #existing(scope: MemoryScope, field: string, terms: readonly FieldTerms[]): Promise<readonly FieldTerms[]> {
     const existing: FieldTerms[] = [];
-    for (let at = 0; at < terms.length; at += LIMITS.storePoints) {
-      const page = terms.slice(at, at + LIMITS.storePoints).map((document) => ({ ...document, field }));
+    for (const page of pagesOf(terms.map((document) => ({ ...document, field })))) {
       const sources = await this.parts.ledger.sources(scope, page);
       const live = new Set(sources.filter(({ died }) => died === undefined).map(stateKey));
       existing.push(...page.filter((document) => live.has(stateKey(document))));

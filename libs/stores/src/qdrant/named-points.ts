@@ -90,11 +90,15 @@ export async function removePoints(connection: QdrantConnection, { collection, i
   );
 }
 
-/** Pages of names, a few at a time. */
+/** A few requests at a time. */
 async function inPages(ids: readonly string[], work: (page: readonly string[]) => Promise<unknown>): Promise<void> {
   const limit = pLimit(LIMITS.storeRequestsInFlight);
-  const pages = Array.from({ length: Math.ceil(ids.length / LIMITS.storePoints) }, (_, page) =>
-    ids.slice(page * LIMITS.storePoints, (page + 1) * LIMITS.storePoints),
+  await Promise.all(pagesOf(ids).map((page) => limit(() => work(page))));
+}
+
+/** What one request is about. */
+export function pagesOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  return Array.from({ length: Math.ceil(items.length / LIMITS.storePoints) }, (_, page) =>
+    items.slice(page * LIMITS.storePoints, (page + 1) * LIMITS.storePoints),
   );
-  await Promise.all(pages.map((page) => limit(() => work(page))));
 }

@@ -8,7 +8,7 @@ import { PointPayloads } from "./point-payloads.js";
 import { QdrantVectorStore } from "./vector-store.js";
 
 /** Candidates from which a search may use the index: below, an exact one is about as fast (docs/adr/0090). */
-export const DEFAULT_EXACT_BELOW = 20_000;
+const DEFAULT_EXACT_BELOW = 20_000;
 
 /** The ports that a Qdrant fills, beside trees that lie elsewhere. */
 export interface QdrantStores {

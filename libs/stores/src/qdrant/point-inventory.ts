@@ -1,9 +1,9 @@
-import { LIMITS, type MemoryScope } from "#core";
+import type { MemoryScope } from "#core";
 import type { PointInventory, StoredPoint } from "#memory";
 import type { StateRef } from "#scoring";
 import type { Collection } from "./collections.js";
 import { deleteMemoryPoints } from "./delete-points.js";
-import { namedPoints, present, removePoints } from "./named-points.js";
+import { namedPoints, pagesOf, present, removePoints } from "./named-points.js";
 import { pageOfPoints } from "./scroll-points.js";
 import { unlessGone } from "./unless-gone.js";
 import type { QdrantParts } from "./vector-store.js";
@@ -42,9 +42,7 @@ export class QdrantPointInventory implements PointInventory {
     points: readonly (StateRef & { readonly field: string })[],
   ): Promise<void> {
     const collection = await this.parts.collections.find(model);
-    for (let at = 0; at < points.length; at += LIMITS.storePoints) {
-      await this.#refreshPage(scope, model, collection, points.slice(at, at + LIMITS.storePoints));
-    }
+    for (const page of pagesOf(points)) await this.#refreshPage(scope, model, collection, page);
   }
 
   purge(scope: MemoryScope): Promise<number> {

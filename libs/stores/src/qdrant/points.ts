@@ -6,7 +6,7 @@ import type { StateRef } from "#scoring";
 import type { PointSource } from "../distributed/point-ledger.js";
 
 /** `died` of a state that lives: larger than any revision, exact as a double. */
-export const NEVER = Number.MAX_SAFE_INTEGER;
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Namespace of our point ids. Changing it makes every stored point a stranger. */
 const NAMESPACE = "0b6c1c52-8f0e-5d5c-9a53-6d4b1f1d2c7e";

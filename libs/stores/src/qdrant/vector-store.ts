@@ -1,13 +1,13 @@
 import type { MemoryScope, NodeFilter } from "#core";
 import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
 import type { ScoredKey, StateRef } from "#scoring";
-import type { PointLedger } from "../distributed/point-ledger.js";
+import type { PointLedger, PointSource } from "../distributed/point-ledger.js";
 import { fingerprintOf } from "../point-fingerprint.js";
 import { checkDimension, type Collection, type Collections } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
 import { deleteMemoryPoints } from "./delete-points.js";
 import { selectionOf, type Selection } from "./filter-conditions.js";
-import { namedPoints, present, removePoints, scoresOf } from "./named-points.js";
+import { namedPoints, pagesOf, present, removePoints, scoresOf } from "./named-points.js";
 import type { PointPayloads } from "./point-payloads.js";
 import { type PointToStore, storePoints } from "./store-points.js";
 import { allPoints } from "./scroll-points.js";
@@ -62,16 +62,16 @@ export class QdrantVectorStore implements VectorStore {
     of: { readonly filter: NodeFilter } | { readonly states: readonly StateRef[] },
     limit: number,
   ): Promise<readonly (StateRef & { readonly text: string })[]> {
-    const pending =
+    const sources =
       "filter" in of
         ? await this.parts.ledger.pending(scope, read, { filter: of.filter, task: "vector", limit })
-        : await this.#absent(scope, read, of.states);
-    return pending.slice(0, limit).map(({ id, born, text }) => ({ id, born, text }));
+        : await this.#absent(scope, read, of.states, limit);
+    return sources.map(({ id, born, text }) => ({ id, born, text }));
   }
 
   async upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void> {
     for (const [model, own] of Map.groupBy(points, (point) => point.model)) {
-      await this.#upsertModel(scope, model, own);
+      for (const page of pagesOf(own)) await this.#upsertPage(scope, model, page);
     }
   }
 
@@ -117,18 +117,22 @@ export class QdrantVectorStore implements VectorStore {
     scope: MemoryScope,
     { model, field, revision }: VectorRead,
     states: readonly StateRef[],
-  ): Promise<readonly (StateRef & { readonly text: string })[]> {
+    limit: number,
+  ): Promise<readonly PointSource[]> {
     const { connection, collections, ledger } = this.parts;
     const collection = await collections.find(model);
-    const refs = ofField(states, field);
-    const there = collection && (await present(connection, namedPoints(collection, scope, refs)));
-    const absent = refs.filter((_, index) => there?.[index] !== true);
-    if (absent.length === 0) return [];
-    const sources = await ledger.sources(scope, absent);
-    return sources.filter(({ born, died }) => born <= revision && (died === undefined || revision < died));
+    const found: PointSource[] = [];
+    for (const page of pagesOf(ofField(states, field))) {
+      const there = collection && (await present(connection, namedPoints(collection, scope, page)));
+      const absent = page.filter((_, index) => there?.[index] !== true);
+      const sources = absent.length === 0 ? [] : await ledger.sources(scope, absent);
+      found.push(...sources.filter(({ born, died }) => born <= revision && (died === undefined || revision < died)));
+      if (found.length >= limit) break;
+    }
+    return found.slice(0, limit);
   }
 
-  async #upsertModel(scope: MemoryScope, model: string, points: readonly VectorPoint[]): Promise<void> {
+  async #upsertPage(scope: MemoryScope, model: string, points: readonly VectorPoint[]): Promise<void> {
     const { connection, collections, ledger } = this.parts;
     const known = await this.#withSources(scope, points);
     const dimension = known[0]?.embedding.vector.length;

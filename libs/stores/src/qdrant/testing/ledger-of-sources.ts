@@ -1,0 +1,22 @@
+import { EspalierError } from "#core";
+import type { PointLedger, PointSource } from "../../distributed/point-ledger.js";
+
+/** A ledger over states that never change, all of whose points are stored: for memories that are too large for plain arrays. */
+export function ledgerOfSources(model: string, sources: readonly PointSource[]): PointLedger {
+  const known = new Map(sources.map((source) => [source.id, source]));
+  const revision = Math.max(...sources.map(({ born }) => born));
+  const refused = async (): Promise<never> => {
+    throw new EspalierError("internal", "Nothing is written here.");
+  };
+  return {
+    memory: async () => ({ model, revision }),
+    sources: async (_, refs) => refs.flatMap(({ id }) => known.get(id) ?? []),
+    pending: async () => [],
+    ended: async () => [],
+    settle: async () => true,
+    untrack: async () => undefined,
+    indexedFields: async () => [""],
+    indexField: refused,
+    statistics: refused,
+  };
+}
