@@ -79,6 +79,10 @@ client("query")
 
 client("doctor")
   .description("check this installation and the running server; exit code 1 if something is wrong")
+  .option(
+    "--repair",
+    "have vectors that differ from the trees repaired (distributed profile; needs the scope operator)",
+  )
   .action(async (options: import("./commands/doctor.js").DoctorOptions) => {
     await (await import("./commands/doctor.js")).doctor(options);
   });

@@ -84,3 +84,13 @@ test("every series has a help text and a unit in its name where it has one", asy
     expect(name).toMatch(/_(total|seconds|jobs|letters|items|tokens|backlog|rows|drift)$/);
   }
 });
+
+test("what differs between stores that lie apart is one number, and none where they do not", async () => {
+  const metrics = createMetrics("api", clock);
+  const queues = { counts: {}, oldestMs: {}, admission: {} };
+  metrics.watchBacklog(async () => ({ ...queues, stores: { outboxRows: 12, drift: 3 } }));
+  expect(await metrics.metrics()).toMatch(/espalier_outbox_rows\{process="api"\} 12\n/);
+  expect(await metrics.metrics()).toMatch(/espalier_vector_drift\{process="api"\} 3\n/);
+  metrics.watchBacklog(async () => queues);
+  expect(await metrics.metrics()).toMatch(/espalier_vector_drift\{process="api"\} 0\n/);
+});

@@ -15,6 +15,8 @@ export interface Backlog {
   readonly oldestMs: Readonly<Record<string, number>>;
   /** Jobs that wait for their turn, ahead of the queues, by lane. */
   readonly admission: Readonly<Record<string, number>>;
+  /** Where trees and vectors lie apart: what is on its way from one to the other, and what differs. */
+  readonly stores?: { readonly outboxRows: number; readonly drift: number };
 }
 
 /** States that `espalier_queue_jobs` shows: what is or will be work. */
@@ -138,8 +140,8 @@ class PromMetrics implements Metrics {
   }
 
   async #showBacklog(read: () => Promise<Backlog>): Promise<void> {
-    const { queueJobs, queueOldest, dead, admission } = this.#series;
-    for (const gauge of [queueJobs, queueOldest, dead, admission]) gauge.reset();
+    const { queueJobs, queueOldest, dead, admission, outboxRows, drift } = this.#series;
+    for (const gauge of [queueJobs, queueOldest, dead, admission, outboxRows, drift]) gauge.reset();
     let backlog: Backlog;
     try {
       backlog = await read();
@@ -152,6 +154,8 @@ class PromMetrics implements Metrics {
     }
     for (const [queue, oldestMs] of Object.entries(backlog.oldestMs)) queueOldest.set({ queue }, oldestMs / 1_000);
     for (const [lane, jobs] of Object.entries(backlog.admission)) admission.set({ lane }, jobs);
+    outboxRows.set(backlog.stores?.outboxRows ?? 0);
+    drift.set(backlog.stores?.drift ?? 0);
   }
 }
 
@@ -170,6 +174,12 @@ function registerSeries(registry: Registry) {
     run: histogram("espalier_job_run_seconds", "Seconds that a run of a job took.", queue, SECONDS),
     queueJobs: gauge("espalier_queue_jobs", "Jobs of a queue by state.", ["queue", "state"]),
     queueOldest: gauge("espalier_queue_oldest_seconds", "Seconds that the oldest waiting job has waited.", queue),
+    outboxRows: gauge("espalier_outbox_rows", "Texts that wait for a score worker, up to 10,000 a tenant.", []),
+    drift: gauge(
+      "espalier_vector_drift",
+      "Points of the vector store that differed from the trees when their memories were last compared.",
+      [],
+    ),
     admission: gauge("espalier_admission_backlog", "Jobs that wait for their turn, ahead of the queues.", ["lane"]),
     dead: gauge("espalier_dead_letters", "Jobs that were given up and are kept.", queue),
     batchItems: histogram("espalier_score_batch_items", "Texts or pairs in a batch for a model.", [], ITEMS),
