@@ -1,7 +1,7 @@
 import { randomId, systemClock, type Config } from "#core";
 import { createBackground, createJobClient, type JobSettings, type PayloadStore } from "#jobs";
 import { Inserter, liesApart, Reader, WriteQueue, type MemoryServices } from "#memory";
-import { openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
+import { checkEntailer, openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
 import { openStores, type Stores } from "#stores";
 import type { Metrics } from "#telemetry";
 import type { ApartRuntime } from "./apart/apart-runtime.js";
@@ -35,6 +35,7 @@ export interface RuntimeOptions {
  */
 export async function openRuntime(config: WorkerConfig, options: RuntimeOptions): Promise<OpenRuntime> {
   const { metrics, jobSettings = {} } = options;
+  if (config.entailment !== undefined) await checkEntailer(config.entailment, config);
   await using opened = new AsyncDisposableStack();
   const stores = options.openStores?.() ?? openStores({ folder: config.dataFolder, clock: systemClock });
   opened.defer(() => stores.close());

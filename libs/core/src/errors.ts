@@ -208,6 +208,13 @@ export const ERRORS = {
     title: "The scorer has no model",
     advice: "Configure ENTAILMENT_PROVIDER (see the README), or use another scorer.",
   },
+  model_unusable: {
+    category: "unavailable",
+    status: 503,
+    retryable: false,
+    title: "A local model cannot be used",
+    advice: "`bin/espalier doctor` says what its folder lacks. Put the files there, or configure another model.",
+  },
   model_unavailable: unavailable("The model server cannot be reached", "Retry later; check the model server."),
   model_overloaded: unavailable("The model server is overloaded", "Retry later."),
   model_out_of_memory: unavailable(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
 import { FakeModelServer } from "../../../test/support/fake-model-server.js";
 import { openEmbeddingModels } from "./embedding-models.js";
-import { entailerOnDemand, openEntailer } from "./open-entailer.js";
+import { checkEntailer, entailerOnDemand, openEntailer } from "./open-entailer.js";
 
 const MINILM = "all-MiniLM-L6-v2@8199be6f699a";
 const patience = { timeoutMs: 5_000, retries: 0, pauseMs: 1 };
@@ -78,8 +78,8 @@ test("a model that could not be opened is tried again at the next request", asyn
 
 test("without its folder a local model stops the start with what to do", async () => {
   await expect(openEmbeddingModels({ provider: "local", model: "absent" }, options)).rejects.toMatchObject({
-    code: "model_unavailable",
-    message: expect.stringContaining("run the set-up"),
+    code: "model_unusable",
+    message: expect.stringContaining("put it there, or name another folder"),
   });
 });
 
@@ -110,6 +110,19 @@ test("the entailment model is a folder or a server, and nothing else", async () 
   await expect(openEntailer({ provider: "openai", url: server.url }, options)).rejects.toMatchObject({
     code: "scorer_unavailable",
   });
+});
+
+test("a folder without an entailment model is refused before anything is loaded, a server is not asked", async () => {
+  const check = (config: Parameters<typeof checkEntailer>[0]): Promise<void> => checkEntailer(config, options);
+  await expect(check({ provider: "local", model: "/nope" })).rejects.toMatchObject({
+    code: "model_unusable",
+    message: expect.stringContaining("/nope lacks a model"),
+  });
+  await expect(check({ provider: "local", model: "all-MiniLM-L6-v2" })).rejects.toMatchObject({
+    message: expect.stringContaining("lacks a config.json with id2label"),
+  });
+  await check({ provider: "local", model: "test/fixtures/tiny-nli" });
+  await check({ provider: "tei", url: "http://127.0.0.1:9" });
 });
 
 test("an entailment server that is away when a process starts is asked again when the model is wanted again", async () => {

@@ -40,11 +40,29 @@ export async function openEntailer(config: ModelConfig, options: EntailerOptions
   return new Entailer(model, { processCache: entailmentProcessCache(), now: options.now, ...hooks });
 }
 
+/**
+ * Looks at the folder of a configured local model, so that a process does not start with one that no call can use. A
+ * server may still be on its way, so nothing is asked of one.
+ * @throws `model_unusable` or `scorer_unavailable`, saying what the folder lacks
+ */
+export async function checkEntailer(
+  config: ModelConfig,
+  options: Pick<EntailerOptions, "modelsFolder">,
+): Promise<void> {
+  if (config.provider === "local" && config.model !== undefined) {
+    await LocalEntailmentModel.check(folderOf(config.model, options));
+  }
+}
+
+/** A path, or the name of a folder among the models. */
+function folderOf(model: string, { modelsFolder }: Pick<EntailerOptions, "modelsFolder">): string {
+  return isAbsolute(model) || basename(model) !== model ? model : join(modelsFolder, model);
+}
+
 async function openModel(config: ModelConfig, options: EntailerOptions): Promise<EntailmentModel> {
   const { provider, url, model, apiKey } = config;
   if (provider === "local" && model !== undefined) {
-    const isPath = isAbsolute(model) || basename(model) !== model;
-    return LocalEntailmentModel.open(isPath ? model : join(options.modelsFolder, model));
+    return LocalEntailmentModel.open(folderOf(model, options));
   }
   if (provider === "tei" && url !== undefined) {
     return TeiEntailmentModel.open({ url, model, apiKey, patience: options.patience ?? PATIENCE });

@@ -78,7 +78,7 @@ test("an aborted signal stops between two calls", async () => {
 
 test("a folder without a model is named with what to do", async () => {
   await expect(LocalEmbeddingModel.open("no/such/folder")).rejects.toMatchObject({
-    code: "model_unavailable",
-    message: expect.stringMatching(/no\/such\/folder lacks a model .*run the set-up/),
+    code: "model_unusable",
+    message: expect.stringMatching(/no\/such\/folder lacks a model .*: put it there/),
   });
 });

@@ -45,7 +45,7 @@ export class LocalEmbeddingModel implements EmbeddingModel {
     this.#pooling = of.pooling;
   }
 
-  /** Loads the model of a folder. @throws `model_unavailable` naming the folder and what is wrong with it. */
+  /** Loads the model of a folder. @throws `model_unusable` naming the folder and what is wrong with it. */
   static async open(path: string, options: SessionOptions = {}): Promise<LocalEmbeddingModel> {
     const { id, weights } = await readModelFolder(path);
     const tokenizer = await ModelTokenizer.open(path);
@@ -125,7 +125,7 @@ async function readPooling(path: string): Promise<Pooling> {
   if (settings === undefined || settings["pooling_mode_mean_tokens"] === true) return "mean";
   if (settings["pooling_mode_cls_token"] === true) return "first";
   throw new EspalierError(
-    "model_unavailable",
+    "model_unusable",
     `The model in ${path} pools in a way that is not supported: mean or cls is.`,
   );
 }

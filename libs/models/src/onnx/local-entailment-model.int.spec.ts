@@ -103,7 +103,7 @@ test("the layout with the weights in onnx/ works too", async () => {
 test("a folder whose weights are no ONNX file says so", async () => {
   const folder = await variant("broken", "model.onnx", () => "not a model");
   await expect(LocalEntailmentModel.open(folder)).rejects.toMatchObject({
-    code: "model_unavailable",
+    code: "model_unusable",
     message: expect.stringContaining("is "),
   });
 });
@@ -111,7 +111,7 @@ test("a folder whose weights are no ONNX file says so", async () => {
 test("a folder without id2label says so", async () => {
   const folder = await variant("unlabelled", "config.json", () => "{}");
   await expect(LocalEntailmentModel.open(folder)).rejects.toMatchObject({
-    code: "model_unavailable",
+    code: "model_unusable",
     message: expect.stringContaining("config.json with id2label"),
   });
 });

@@ -6,7 +6,7 @@ import { EspalierError } from "#core";
 import { LOCAL_BATCHING, throwIfAborted, type EntailmentModel, type EntailmentProbabilities } from "#scoring";
 import { z } from "zod";
 import { mapEntailmentLabels, namedProbabilities, type EntailmentLabels } from "../entailment-labels.js";
-import { readModelFolder, readModelJson } from "./model-folder.js";
+import { checkModelFolder, readModelFolder, readModelJson } from "./model-folder.js";
 import { OnnxSession, type SessionOptions } from "./session.js";
 import { ModelTokenizer } from "./tokenizer.js";
 
@@ -44,19 +44,14 @@ export class LocalEntailmentModel implements EntailmentModel {
 
   /**
    * Loads the classifier of a folder.
-   * @throws `model_unavailable` naming what is wrong with the folder, `scorer_unavailable` if its labels do not map.
+   * @throws `model_unusable` naming what is wrong with the folder, `scorer_unavailable` if its labels do not map.
    */
   static async open(path: string, options: SessionOptions = {}): Promise<LocalEntailmentModel> {
     const { id, weights } = await readModelFolder(path);
-    const settings = config.safeParse(await readModelJson(path, "config.json"));
-    if (!settings.success) {
-      throw new EspalierError("model_unavailable", `The model folder ${path} lacks a config.json with id2label.`, {
-        details: { folder: path },
-      });
-    }
-    const labels = mapEntailmentLabels(id, labelsInOrder(settings.data.id2label));
+    const settings = await readConfig(path);
+    const labels = mapEntailmentLabels(id, labelsInOrder(settings.id2label));
     const tokenizer = await ModelTokenizer.open(path);
-    const maxTokens = await readMaxTokens(path, settings.data.max_position_embeddings);
+    const maxTokens = await readMaxTokens(path, settings.max_position_embeddings);
     return new LocalEntailmentModel({
       id,
       maxTokens,
@@ -64,6 +59,15 @@ export class LocalEntailmentModel implements EntailmentModel {
       tokenizer,
       session: await OnnxSession.open(weights, id, options),
     });
+  }
+
+  /**
+   * Looks whether a folder has a classifier of the right kind, without loading it.
+   * @throws as `open` does, but for what only loading shows.
+   */
+  static async check(path: string): Promise<void> {
+    await checkModelFolder(path);
+    mapEntailmentLabels(path, labelsInOrder((await readConfig(path)).id2label));
   }
 
   countTokens(text: string): number {
@@ -99,6 +103,14 @@ export class LocalEntailmentModel implements EntailmentModel {
   async close(): Promise<void> {
     await this.#session.close();
   }
+}
+
+async function readConfig(path: string): Promise<z.output<typeof config>> {
+  const settings = config.safeParse(await readModelJson(path, "config.json"));
+  if (settings.success) return settings.data;
+  throw new EspalierError("model_unusable", `The model folder ${path} lacks a config.json with id2label.`, {
+    details: { folder: path },
+  });
 }
 
 function softmax(logits: readonly number[]): readonly number[] {

@@ -24,13 +24,23 @@ export async function isModelFolder(path: string): Promise<boolean> {
 }
 
 /**
- * Looks at a model's folder; reads its weights once to identify them.
- * @throws `model_unavailable` naming the folder and what is not in it.
+ * Looks whether the files of a model are there. Reads none of them.
+ * @returns the path of the weights
+ * @throws `model_unusable` naming the folder and what is not in it.
  */
-export async function readModelFolder(path: string): Promise<ModelFolder> {
+export async function checkModelFolder(path: string): Promise<string> {
   const weights = await weightsOf(path);
   if (weights === undefined) throw lacking(path, `a model (${WEIGHTS.join(" or ")})`);
   if (!(await isFile(join(path, "tokenizer.json")))) throw lacking(path, "tokenizer.json");
+  return weights;
+}
+
+/**
+ * Looks at a model's folder; reads its weights once to identify them.
+ * @throws `model_unusable` naming the folder and what is not in it.
+ */
+export async function readModelFolder(path: string): Promise<ModelFolder> {
+  const weights = await checkModelFolder(path);
   const hash = createHash("sha256");
   await pipeline(createReadStream(weights), hash, { end: false });
   // Weights of more than 2 GB lie in a second file, to which the first only points.
@@ -38,20 +48,16 @@ export async function readModelFolder(path: string): Promise<ModelFolder> {
   return { path, weights, id: `${basename(path)}@${hash.digest("hex").slice(0, HASH_DIGITS)}` };
 }
 
-/** A JSON file of the folder; undefined if it is not there. @throws `model_unavailable` if it is not JSON. */
+/** A JSON file of the folder; undefined if it is not there. @throws `model_unusable` if it is not JSON. */
 export async function readModelJson(folder: string, name: string): Promise<unknown> {
   const path = join(folder, name);
   if (!(await isFile(path))) return undefined;
   try {
     return JSON.parse(await readFile(path, "utf8")) as unknown;
   } catch (cause) {
-    throw new EspalierError(
-      "model_unavailable",
-      `${name} of the model in ${folder} is not JSON: fetch the model again.`,
-      {
-        cause,
-      },
-    );
+    throw new EspalierError("model_unusable", `${name} of the model in ${folder} is not JSON: fetch the model again.`, {
+      cause,
+    });
   }
 }
 
@@ -69,7 +75,7 @@ async function isFile(path: string): Promise<boolean> {
 
 const lacking = (folder: string, what: string): EspalierError =>
   new EspalierError(
-    "model_unavailable",
-    `The model folder ${folder} lacks ${what}: run the set-up, or point ESPALIER_MODELS to the folder of the models.`,
+    "model_unusable",
+    `The model folder ${folder} lacks ${what}: put it there, or name another folder (ESPALIER_MODELS holds those of bin/setup).`,
     { details: { folder } },
   );

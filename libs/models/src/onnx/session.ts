@@ -23,7 +23,7 @@ export class OnnxSession {
     this.#id = id;
   }
 
-  /** @throws `model_unavailable` if the runtime cannot load the file. */
+  /** @throws `model_unusable` if the runtime cannot load the file. */
   static async open(weights: string, id: string, options: SessionOptions): Promise<OnnxSession> {
     const { threads } = options;
     try {
@@ -34,7 +34,7 @@ export class OnnxSession {
       });
       return new OnnxSession(session, id);
     } catch (cause) {
-      throw new EspalierError("model_unavailable", `The model ${id} cannot be loaded: is ${weights} an ONNX file?`, {
+      throw new EspalierError("model_unusable", `The model ${id} cannot be loaded: is ${weights} an ONNX file?`, {
         cause,
       });
     }
@@ -52,8 +52,7 @@ export class OnnxSession {
     const feeds: Record<string, Tensor> = {};
     for (const name of this.#session.inputNames) {
       const value = inputs[name];
-      if (value === undefined)
-        throw this.#failure("model_unavailable", `wants an input ${name}, which is unknown here`);
+      if (value === undefined) throw this.#failure("model_unusable", `wants an input ${name}, which is unknown here`);
       const data = new BigInt64Array(batch.length * width);
       for (const [row, encoded] of batch.entries()) {
         for (let at = 0; at < width; at += 1) data[row * width + at] = BigInt(value(encoded, at));

@@ -40,7 +40,7 @@ export class ModelTokenizer {
     this.#specialsOfPair = tokenizer.encode("a", { text_pair: "a" }).ids.length - 2 * bare.length;
   }
 
-  /** @throws `model_unavailable` if the folder's tokenizer cannot be read. */
+  /** @throws `model_unusable` if the folder's tokenizer cannot be read. */
   static async open(folder: string): Promise<ModelTokenizer> {
     const definition = await readModelJson(folder, "tokenizer.json");
     const settings = (await readModelJson(folder, "tokenizer_config.json")) ?? {};
@@ -48,7 +48,7 @@ export class ModelTokenizer {
       const tokenizer = new Tokenizer(definition, settings);
       return new ModelTokenizer(tokenizer, padIdOf(definition));
     } catch (cause) {
-      throw new EspalierError("model_unavailable", `The tokenizer in ${folder} cannot be used.`, { cause });
+      throw new EspalierError("model_unusable", `The tokenizer in ${folder} cannot be used.`, { cause });
     }
   }
 
