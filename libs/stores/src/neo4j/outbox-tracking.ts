@@ -13,9 +13,9 @@
  * A state that both see gets one row: rows have unique keys. A row whose point was stored before its page came is made again;
  * its text is then embedded once more, which does no harm.
  *
- * Pages go by (id, born). The cursor lies in `Tracked` and moves in the transaction that writes the page's rows, under a lock
- * on `Tracked`: trackers that die or run at the same time go on where the last page ended. `done` ends it. Whoever relies on
- * the rows (`pending`) tracks first and so waits for `done`.
+ * Pages go by (id, born). The cursor lies in `Tracked` and moves in the transaction that writes the page's rows, under the
+ * memory's lock: trackers that die or run at the same time go on where the last page ended, and none writes for a memory that
+ * is gone. `done` ends it. Whoever relies on the rows (`pending`) tracks first and so waits for `done`.
  *
  * `untrack` takes `done` back and sets the cursor to the start, so that a tracker after its death begins anew; removes rows in
  * bounded transactions, each under the memory's lock; and the one that finds the last rows removes `Tracked` with them.
@@ -45,10 +45,9 @@ MERGE (t:Tracked {memory: m.key, model: $model, field: $field})
 ON CREATE SET t.done = false, t.id = '', t.born = 0
 RETURN t.done AS done`,
 
-  /** The lock of a tracker, and where it is. */
+  /** Where a tracker is. */
   cursor: `
 MATCH (t:Tracked {memory: $memory, model: $model, field: $field})
-SET t.locked = true
 RETURN t.done AS done, t.id AS id, t.born AS born`,
 
   /** More states of the id that a page ended in. */
@@ -121,13 +120,11 @@ export async function track(database: Database, scope: MemoryScope, of: TrackedF
 }
 
 /** Makes the rows of the next states. Answers whether they were the last. */
-async function trackPage(
-  transaction: Transaction,
-  { tenant, memory: id }: MemoryScope,
-  of: TrackedField,
-): Promise<boolean> {
-  const memory = memoryKey({ tenant, memory: id });
+async function trackPage(transaction: Transaction, scope: MemoryScope, of: TrackedField): Promise<boolean> {
+  const memory = memoryKey(scope);
   const named = { memory, ...of };
+  const [locked] = await transaction.run(TRACKING.lockMemory, named);
+  if (locked === undefined) throw memoryNotFound(scope);
   const [cursor] = await transaction.run<{ readonly done: boolean; readonly id: string; readonly born: number }>(
     TRACKING.cursor,
     named,
@@ -136,7 +133,7 @@ async function trackPage(
   if (cursor.done) return true;
   const states = await statesAfter(transaction, { memory, ...cursor, limit: PAGE_STATES });
   const rows = rowsOf(memory, states, { tracked: [of], task: "vector" });
-  await transaction.run(OUTBOX_ROWS.write, { tenant, memory, rows });
+  await transaction.run(OUTBOX_ROWS.write, { tenant: scope.tenant, memory, rows });
   const last = states.at(-1) ?? cursor;
   const isDone = states.length < PAGE_STATES;
   await transaction.run(TRACKING.move, { ...named, id: last.id, born: last.born, done: isDone });

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import neo4j, { type Driver } from "neo4j-driver";
+import { describeWithNeo4j } from "../../../../test/support/neo4j.js";
+import { BLOBS } from "./blob-store.js";
+import { Database } from "./database.js";
+import { EXPECTED } from "./expected-points.js";
+import { KEYS } from "./key-store.js";
+import { LEDGER } from "./ledger-statements.js";
+import { migrate } from "./migrate.js";
+import { OUTBOX_ROWS } from "./outbox-rows.js";
+import { OUTBOX } from "./outbox-statements.js";
+import { TRACKING } from "./outbox-tracking.js";
+import { LOCK_TENANT } from "./tenant-lock.js";
+import { planOf, type StatementPlan } from "./testing/plan-of.js";
+
+/** Parameters that are not text. */
+const LISTS = ["jobs", "keys", "parents", "paths", "points", "refs", "scopes", "states", "tasks", "tenants", "terms"];
+const NUMBERS = [
+  "afterMs",
+  "born",
+  "chunks",
+  "createdAt",
+  "documents",
+  "expiresAt",
+  "leaseMs",
+  "limit",
+  "lock",
+  "never",
+];
+const MORE_NUMBERS = ["now", "part", "revision", "tokens", "walk"];
+
+const statements: readonly (readonly [string, string])[] = [
+  ...Object.entries({ ...OUTBOX, ...OUTBOX_ROWS, LOCK_TENANT }),
+  ...Object.entries(TRACKING),
+  ...Object.entries(EXPECTED),
+  ...Object.entries(LEDGER),
+  ...Object.entries(KEYS),
+  ...Object.entries(BLOBS),
+];
+
+await describeWithNeo4j("Neo4j: statements of the outbox, of keys and of blobs", (uri) => {
+  let driver: Driver;
+  beforeAll(async () => {
+    const database = new Database({ url: uri });
+    await migrate(database);
+    await database.close();
+    driver = neo4j.driver(uri);
+  });
+  afterAll(() => driver.close());
+
+  const plan = (text: string): Promise<StatementPlan> => planOf(driver, { text, parameters: parametersOf(text) });
+
+  test.each(statements)("%s reads by indexes alone", async (_, text) => {
+    const { operators, refused } = await plan(text);
+    expect(refused).toEqual([]);
+    expect(operators.some((operator) => /Seek|CountFromCountStore|Create/.test(operator))).toBe(true);
+  });
+
+  test("claims walk a tenant's rows in their order, and stop", async () => {
+    const { operators, indexes } = await plan(OUTBOX.claim);
+    expect(indexes).toContain("Outbox(waiting, seq)");
+    // One sort, of the rows that were claimed.
+    expect(operators.filter((operator) => /Sort|Top/.test(operator))).toEqual(["Sort"]);
+    expect(operators).toContain("Limit");
+  });
+
+  test("a page of states is read in the order of its index", async () => {
+    for (const text of [EXPECTED.statesOfId, EXPECTED.statesAfterId, TRACKING.statesOfId, TRACKING.statesAfterId]) {
+      const { operators, indexes } = await plan(text);
+      expect(indexes).toEqual(["Node(memory, id, born)"]);
+      expect(operators.filter((operator) => /Sort|Top/.test(operator))).toEqual([]);
+    }
+  });
+});
+
+/** A value of the right kind for each parameter of a statement. */
+function parametersOf(text: string): Readonly<Record<string, unknown>> {
+  const names = [...text.matchAll(/\$(\w+)/g)].map(([, name = ""]) => name);
+  return Object.fromEntries(names.map((name) => [name, valueOf(name, text)]));
+}
+
+function valueOf(name: string, text: string): unknown {
+  if (LISTS.includes(name) || (name === "rows" && text.includes("UNWIND $rows"))) return [{}];
+  if (NUMBERS.includes(name) || MORE_NUMBERS.includes(name) || name === "rows") return 1;
+  if (name === "attributes" || name === "done") return true;
+  return name === "bytes" ? new Int8Array(1) : "text";
+}
