@@ -5,6 +5,8 @@ import { pino } from "pino";
 import { EspalierError, parseConfig, type Config, randomId, systemClock } from "#core";
 import {
   createJobClient,
+  createRequestLedger,
+  type createBackground,
   JOB_KINDS,
   JOB_NAMES,
   startJobWorkers,
@@ -15,7 +17,7 @@ import {
 import type { KeyScope } from "#memory";
 import { openStores, type Stores } from "#stores";
 import { hashSecret, newSecret } from "../../apps/api/src/auth/secret.js";
-import type { ModelNames } from "../../apps/api/src/dependencies.js";
+import type { ApartDependencies, ModelNames } from "../../apps/api/src/dependencies.js";
 import { startApi, type RunningApi } from "../../apps/api/src/start-api.js";
 import type { BodyThreads } from "../../apps/api/src/bodies/body-threads.js";
 import { ApiClient } from "./api-client.js";
@@ -45,6 +47,8 @@ export interface ApiBenchOptions {
   /** Default: models that have names and nothing else. */
   readonly models?: (config: Config) => Promise<ModelNames>;
   readonly bodyThreads?: BodyThreads;
+  /** As if trees and vectors lay apart: what there is besides then. The test closes it. */
+  readonly apart?: (shared: Parameters<typeof createBackground>[0]) => ApartDependencies;
   readonly environment?: Readonly<Record<string, string>>;
   readonly settings?: Partial<JobSettings>;
   /** Whether Redis runs from the start. */
@@ -81,6 +85,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const settings: Partial<JobSettings> = { prefix: `t${randomId("key").slice(-10)}`, ...options.settings };
   const shared = { redis: redis.address, payloadStore: stores.blobs, clock: systemClock, settings };
   const jobs = createJobClient({ ...shared, ids: randomId });
+  const requests = createRequestLedger(shared);
   const environment = { ESPALIER_PORT: "0", LOG_LEVEL: "error", ...options.environment };
   const config = { ...parseConfig(environment), redisUrl: redis.address, dataFolder: folder };
   const workers = await (options.startWorker?.(config, settings) ?? startStubs(options.handlers ?? {}, shared));
@@ -88,7 +93,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const log: string[] = [];
   const bodyThreads = options.bodyThreads ?? bodyThreadsOfSources();
   const api = await startApi(config, {
-    ...{ stores, jobs, embeddingModels, bodyThreads },
+    ...{ stores, jobs, requests, embeddingModels, bodyThreads, apart: options.apart?.(shared) },
     logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
   });
   const key = async (wish: KeyWish = {}): Promise<string> => {
@@ -114,6 +119,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
       await api.close();
       await workers.close();
       await jobs.close();
+      await requests.close();
       await stores.close();
       await redis.close();
       await rm(folder, { recursive: true, force: true });

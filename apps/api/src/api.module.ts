@@ -3,6 +3,8 @@ import { APP_FILTER } from "@nestjs/core";
 import { Authenticator } from "./auth/authenticator.js";
 import { Bodies } from "./bodies/bodies.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "./dependencies.js";
+import { DriftController } from "./drift/drift.controller.js";
+import { DriftService } from "./drift/drift.service.js";
 import { ProblemFilter } from "./http/problem.filter.js";
 import { JobsController } from "./jobs/jobs.controller.js";
 import { JobsService } from "./jobs/jobs.service.js";
@@ -22,7 +24,14 @@ export class ApiModule {
   static with(dependencies: ApiDependencies, authenticator: Authenticator): DynamicModule {
     return {
       module: ApiModule,
-      controllers: [MemoriesController, QueriesController, JobsController, KeysController, OperationsController],
+      controllers: [
+        MemoriesController,
+        QueriesController,
+        JobsController,
+        KeysController,
+        DriftController,
+        OperationsController,
+      ],
       providers: [
         { provide: API_DEPENDENCIES, useValue: dependencies },
         { provide: Authenticator, useValue: authenticator },
@@ -33,6 +42,7 @@ export class ApiModule {
         QueriesService,
         JobsService,
         KeysService,
+        DriftService,
         Submitter,
       ],
     };

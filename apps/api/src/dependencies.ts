@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
-import type { JobClient } from "#jobs";
-import type { KeyStore, TreeStore } from "#memory";
+import type { Background, JobClient, RequestLedger } from "#jobs";
+import type { KeyStore, Outbox, TreeStore } from "#memory";
 import type { BodyThreads } from "./bodies/body-threads.js";
 
 /** What one dependency of the process answers when it is asked whether it is up. */
@@ -25,14 +25,24 @@ export interface MetricsSource {
   metrics(): Promise<string>;
 }
 
+/** What there is besides where trees and vectors lie apart. */
+export interface ApartDependencies {
+  readonly outbox: Pick<Outbox, "backlog" | "retry">;
+  readonly background: Pick<Background, "held" | "sweeps">;
+}
+
 /** Everything that the API works with. It never touches a model: the names of the models come from the configuration. */
 export interface ApiDependencies {
   readonly config: Config;
   readonly tree: TreeStore;
   readonly keys: KeyStore;
   readonly jobs: JobClient;
+  /** Requests under idempotency keys that are no jobs. */
+  readonly requests: RequestLedger;
   readonly embeddingModels: ModelNames;
   readonly bodyThreads: BodyThreads;
+  /** Absent where one transaction writes trees and vectors. */
+  readonly apart?: ApartDependencies;
   /** What `/health/ready` asks. */
   readonly health: readonly Dependency[];
   readonly metrics: MetricsSource;

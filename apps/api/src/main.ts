@@ -7,8 +7,9 @@ async function main(): Promise<void> {
   const environment = fillFromFiles(process.env, (path) => readFileSync(path, "utf8"));
   const config = parseConfig(environment, { REDIS_URL: "API and workers share it" });
   const api = await openApi({ ...config, redisUrl: config.redisUrl ?? "" });
-  if (api.createdKey !== undefined) {
-    process.stdout.write(`admin key (shown once, kept in ${api.keyFile}): ${api.createdKey}\n`);
+  const key = await api.firstKey();
+  if (key.created !== undefined) {
+    process.stdout.write(`admin key (shown once, kept in ${key.file}): ${key.created}\n`);
   }
   process.stdout.write(`espalier ready url=${api.url}\n`);
   const stop = (): void => {

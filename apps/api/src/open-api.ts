@@ -1,20 +1,22 @@
 import { randomId, systemClock, type Config } from "#core";
-import { createJobClient } from "#jobs";
+import { createBackground, createJobClient, createRequestLedger } from "#jobs";
 import { openEmbeddingModels } from "#models";
-import { openStores } from "#stores";
+import { openStores, type Stores } from "#stores";
 import type { Metrics } from "#telemetry";
-import { ensureAdminKey } from "./auth/admin-key.js";
+import { ensureAdminKey, type FirstKey } from "./auth/admin-key.js";
+import type { ApartDependencies } from "./dependencies.js";
 import { startApi, type RunningApi } from "./start-api.js";
 
 /** A listening API that owns its stores and connections. */
 export interface OpenApi extends RunningApi {
-  /** The first key's secret, if this start made it: to be shown once. */
-  readonly createdKey: string | undefined;
-  /** Where that secret is kept. */
-  readonly keyFile: string;
+  /**
+   * Makes the first key of a deployment that has none. For when everything answers: a start that fails must not make a
+   * key that nobody is shown.
+   */
+  firstKey(): Promise<FirstKey>;
 }
 
-/** Opens what the API needs by the configuration, makes the first key, and listens. On an error everything is closed again. */
+/** Opens what the API needs by the configuration, and listens. On an error everything is closed again. */
 export async function openApi(
   config: Config & { readonly redisUrl: string },
   options: { readonly metrics?: Metrics } = {},
@@ -22,25 +24,35 @@ export async function openApi(
   await using opened = new AsyncDisposableStack();
   const stores = openStores({ folder: config.dataFolder, clock: systemClock });
   opened.defer(() => stores.close());
-  const { created, file } = await ensureAdminKey({
-    ...{ keys: stores.keys, dataFolder: config.dataFolder, clock: systemClock, ids: randomId },
-  });
-  const jobs = createJobClient({
-    ...{ redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock, ids: randomId },
-  });
+  const shared = { redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock };
+  const jobs = createJobClient({ ...shared, ids: randomId });
   opened.defer(() => jobs.close());
+  const requests = createRequestLedger(shared);
+  opened.defer(() => requests.close());
+  const apart = openApart(stores, shared, opened);
   const embeddingModels = await openEmbeddingModels(config.embedding, {
     modelsFolder: config.modelsFolder,
     now: () => systemClock.now(),
   });
-  const api = await startApi(config, { stores, jobs, embeddingModels, ...options });
+  const api = await startApi(config, { stores, jobs, requests, embeddingModels, apart, ...options });
   opened.defer(() => api.close());
   const closing = opened.move();
   return {
     url: api.url,
     ...(api.metricsUrl !== undefined && { metricsUrl: api.metricsUrl }),
-    createdKey: created,
-    keyFile: file,
+    firstKey: () =>
+      ensureAdminKey({ keys: stores.keys, dataFolder: config.dataFolder, clock: systemClock, ids: randomId }),
     close: () => closing.disposeAsync(),
   };
+}
+
+function openApart(
+  { apart }: Stores,
+  shared: Parameters<typeof createBackground>[0],
+  opened: AsyncDisposableStack,
+): ApartDependencies | undefined {
+  if (apart === undefined) return undefined;
+  const background = createBackground(shared);
+  opened.defer(() => background.close());
+  return { outbox: apart.outbox, background };
 }

@@ -1,21 +1,24 @@
 import type { AddressInfo } from "node:net";
 import type { NestFastifyApplication } from "@nestjs/platform-fastify";
 import type { Logger } from "pino";
-import { randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
-import type { JobClient, QueueAges } from "#jobs";
+import { LIMITS, randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
+import type { JobClient, QueueAges, RequestLedger } from "#jobs";
 import type { Stores } from "#stores";
 import { createLogger, createMetrics, serveMetrics, type Metrics } from "#telemetry";
 import { createBodyThreads, type BodyThreads } from "./bodies/body-threads.js";
-import type { ApiDependencies, Dependency, ModelNames } from "./dependencies.js";
+import type { ApartDependencies, ApiDependencies, Dependency, ModelNames } from "./dependencies.js";
 import { createServer } from "./http/server.js";
 
 /** What the API needs from outside; the caller closes what it gives. */
 export interface GivenDependencies {
   readonly stores: Pick<Stores, "tree" | "keys" | "ping">;
   readonly jobs: JobClient & Partial<QueueAges>;
+  readonly requests: RequestLedger;
   readonly embeddingModels: ModelNames;
   /** Dependencies that `/health/ready` names beside `redis` and `store`. */
   readonly health?: readonly Dependency[];
+  /** Where trees and vectors lie apart. */
+  readonly apart?: ApartDependencies | undefined;
   /** Closed with the API. */
   readonly bodyThreads?: BodyThreads;
   readonly metrics?: Metrics;
@@ -59,15 +62,16 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
 }
 
 function complete(config: Config, given: GivenDependencies, metrics: Metrics, stopping: AbortSignal): ApiDependencies {
-  const { stores, jobs, embeddingModels } = given;
-  watchBacklog(metrics, jobs);
+  const { stores, jobs, requests, embeddingModels } = given;
+  watchBacklog(metrics, jobs, given.apart);
   return {
-    ...{ config, tree: stores.tree, keys: stores.keys, jobs, embeddingModels, metrics, stopping },
+    ...{ config, tree: stores.tree, keys: stores.keys, jobs, requests, embeddingModels, metrics, stopping },
     health: [
       { name: "redis", check: () => jobs.ping() },
       { name: "store", check: () => stores.ping() },
       ...(given.health ?? []),
     ],
+    ...(given.apart !== undefined && { apart: given.apart }),
     bodyThreads: given.bodyThreads ?? createBodyThreads(),
     logger: given.logger ?? createLogger({ level: config.logLevel, process: "api" }),
     clock: given.clock ?? systemClock,
@@ -76,15 +80,25 @@ function complete(config: Config, given: GivenDependencies, metrics: Metrics, st
 }
 
 /** The API never scales to zero, so the gauges of the backlog come from it. */
-function watchBacklog(metrics: Metrics, jobs: JobClient & Partial<QueueAges>): void {
+function watchBacklog(
+  metrics: Metrics,
+  jobs: JobClient & Partial<QueueAges>,
+  apart: ApartDependencies | undefined,
+): void {
   metrics.watchBacklog(async () => {
-    const [counts, oldestMs, admission] = await Promise.all([
+    const [counts, oldestMs, admission, stores] = await Promise.all([
       jobs.counts(),
       jobs.oldestMs?.() ?? {},
       jobs.backlog?.() ?? {},
+      apart === undefined ? undefined : readStores(apart),
     ]);
-    return { counts, oldestMs, admission };
+    return { counts, oldestMs, admission, ...(stores !== undefined && { stores }) };
   });
+}
+
+async function readStores({ outbox, background }: ApartDependencies) {
+  const [tenants, { drift }] = await Promise.all([outbox.backlog(LIMITS.relayTenants), background.sweeps.state()]);
+  return { outboxRows: tenants.reduce((sum, { rows }) => sum + rows, 0), drift };
 }
 
 /** How often connections that have become idle are closed: clients keep them open for their next request. */

@@ -127,6 +127,13 @@ export const ERRORS = {
     title: "The memory changed meanwhile",
     advice: "Read the memory again and repeat the write.",
   },
+  request_in_progress: {
+    category: "conflict",
+    status: 409,
+    retryable: true,
+    title: "A request with this Idempotency-Key is still running",
+    advice: "Repeat the request later to get its answer.",
+  },
   job_not_failed: {
     category: "conflict",
     status: 409,

@@ -17,15 +17,20 @@ export interface AdminKeyOptions {
   readonly ids: IdSource;
 }
 
+/** What came of making the first key. */
+export interface FirstKey {
+  /** The secret, if this call made the key: to be shown once. */
+  readonly created: string | undefined;
+  /** Where the secret is kept. */
+  readonly file: string;
+}
+
 /**
  * Makes the first key of a deployment: all scopes, tenant `default`, no expiry. Its secret is kept in `admin.key` (mode
  * 0600), written before the key is stored, so that a process that dies in between uses the same secret at its next start.
  * Does nothing once any key exists.
- * @returns the secret if this call made the key (to be printed once), and the file
  */
-export async function ensureAdminKey(
-  options: AdminKeyOptions,
-): Promise<{ readonly created: string | undefined; readonly file: string }> {
+export async function ensureAdminKey(options: AdminKeyOptions): Promise<FirstKey> {
   const file = join(options.dataFolder, ADMIN_KEY_FILE);
   if ((await options.keys.count()) > 0) return { created: undefined, file };
   await mkdir(options.dataFolder, { recursive: true });

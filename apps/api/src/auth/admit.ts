@@ -28,11 +28,16 @@ export class Admission {
     refuseEmptyId(request);
     refuseKeyInUrl(request);
     if (operation.scope !== undefined) request.caller = await this.#caller(request, operation);
-    if (operation.idempotent !== true && request.headers["idempotency-key"] !== undefined) {
+    if (operation.idempotent === undefined && request.headers["idempotency-key"] !== undefined) {
       throw new EspalierError("idempotency_not_supported", `${operation.id} does not honour Idempotency-Key.`);
     }
     if (request.caller !== undefined && operation.path.includes("/:memory")) {
-      await this.#findMemory(request, request.caller);
+      await this.#findMemory(request, request.caller).catch((error: unknown) => {
+        const kept = operation.idempotent === "answer" && request.headers["idempotency-key"] !== undefined;
+        if (!kept || !(error instanceof EspalierError) || error.code !== "memory_not_found") throw error;
+        // It may be gone because this very request has been answered before.
+        request.missing = error;
+      });
     }
     checkParameters(request, operation);
   }

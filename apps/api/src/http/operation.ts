@@ -27,8 +27,8 @@ export interface Operation {
   readonly body?: z.ZodType;
   /** Whether `Prefer: wait` is honoured, and with which default. */
   readonly waits?: "read" | "write";
-  /** Whether `Idempotency-Key` is honoured; elsewhere it is refused. */
-  readonly idempotent?: true;
+  /** How `Idempotency-Key` is honoured: the same job, or the same answer. Absent: the header is refused. */
+  readonly idempotent?: "job" | "answer";
   readonly responses: Readonly<Record<number, OperationResponse>>;
   /** Codes of the registry beyond those that every route can answer. */
   readonly errors: readonly ErrorCode[];

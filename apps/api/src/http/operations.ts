@@ -43,6 +43,13 @@ const SYNTAX = [
   ] as const),
 ] as const satisfies readonly ErrorCode[];
 
+/** What a request under an idempotency key can be refused with. */
+const ONCE = [
+  "idempotency_conflict",
+  "request_in_progress",
+  "queue_unavailable",
+] as const satisfies readonly ErrorCode[];
+
 const LATER = { description: "The job goes on; `Location` says where to follow it.", schema: jobShape } as const;
 
 /** Every route of the API. What is not here does not exist: it answers 404 and is absent from OpenAPI. */
@@ -54,6 +61,7 @@ export const OPERATIONS = {
     tag: "memories",
     summary: "Create a memory",
     scope: "write",
+    idempotent: "answer",
     body: newMemoryBody,
     responses: { 201: { description: "The memory.", schema: memoryShape } },
     errors: [
@@ -64,6 +72,7 @@ export const OPERATIONS = {
       "too_many_labels",
       "unknown_scorer",
       "model_unknown",
+      ...ONCE,
     ],
   },
   listMemories: {
@@ -94,6 +103,7 @@ export const OPERATIONS = {
     tag: "memories",
     summary: "Change a memory's settings; new templates or another embedding model start a maintain job",
     scope: "write",
+    idempotent: "answer",
     body: memoryPatchBody,
     responses: {
       200: { description: "The memory, with the job that the change started.", schema: patchedMemoryShape },
@@ -108,6 +118,7 @@ export const OPERATIONS = {
       "too_many_labels",
       "unknown_scorer",
       "model_unknown",
+      ...ONCE,
     ],
   },
   deleteMemory: {
@@ -117,8 +128,9 @@ export const OPERATIONS = {
     tag: "memories",
     summary: "Delete a memory with every row of it",
     scope: "write",
+    idempotent: "answer",
     responses: { 200: { description: "What was removed.", schema: deletedMemoryShape } },
-    errors: ["memory_not_found"],
+    errors: ["memory_not_found", ...ONCE],
   },
   insert: {
     id: "insert",
@@ -129,7 +141,7 @@ export const OPERATIONS = {
     scope: "write",
     body: insertBody,
     waits: "write",
-    idempotent: true,
+    idempotent: "job",
     responses: { 200: { description: "The ended job, if the request waited.", schema: insertJobShape }, 202: LATER },
     errors: [
       "memory_not_found",
@@ -241,8 +253,9 @@ export const OPERATIONS = {
     tag: "jobs",
     summary: "Cancel a job; cancelling a cancelled one changes nothing",
     scope: "write",
+    idempotent: "answer",
     responses: { 200: { description: "The job.", schema: jobShape } },
-    errors: ["job_not_found", "job_finished"],
+    errors: ["job_not_found", "job_finished", ...ONCE],
   },
   retryJob: {
     id: "retryJob",
@@ -251,8 +264,9 @@ export const OPERATIONS = {
     tag: "jobs",
     summary: "Do the work of a failed or dead job again, as a new job; a second call answers the same one",
     scope: "write",
+    idempotent: "answer",
     responses: { 202: LATER },
-    errors: ["job_not_found", "job_not_failed", "queue_full"],
+    errors: ["job_not_found", "job_not_failed", "queue_full", ...ONCE],
   },
   listDeadLetters: {
     id: "listDeadLetters",
@@ -272,8 +286,9 @@ export const OPERATIONS = {
     tag: "jobs",
     summary: "Do the work of a dead job again, as a new job at the end; what it had done already does not happen twice",
     scope: "write",
+    idempotent: "answer",
     responses: { 202: LATER },
-    errors: ["job_not_found", "job_not_failed", "queue_full"],
+    errors: ["job_not_found", "job_not_failed", "queue_full", ...ONCE],
   },
   replayDeadLetters: {
     id: "replayDeadLetters",
@@ -282,9 +297,10 @@ export const OPERATIONS = {
     tag: "jobs",
     summary: "Replay dead jobs by filter, the latest first, at most `limit` of them",
     scope: "write",
+    idempotent: "answer",
     body: replayBody,
     responses: { 202: { description: "The new jobs.", schema: replayedShape } },
-    errors: ["queue_full"],
+    errors: ["queue_full", ...ONCE],
   },
   followJob: {
     id: "followJob",
@@ -305,9 +321,10 @@ export const OPERATIONS = {
     tag: "admin",
     summary: "Create an API key of the own tenant; its secret is shown once",
     scope: "admin",
+    idempotent: "answer",
     body: newKeyBody,
     responses: { 201: { description: "The key with its secret.", schema: createdKeyShape } },
-    errors: ["invalid_text"],
+    errors: ["invalid_text", ...ONCE],
   },
   listKeys: {
     id: "listKeys",
@@ -327,8 +344,9 @@ export const OPERATIONS = {
     tag: "admin",
     summary: "Revoke an API key; it stops working within a second",
     scope: "admin",
+    idempotent: "answer",
     responses: { 200: { description: "The key is gone.", schema: deletedKeyShape } },
-    errors: ["key_not_found"],
+    errors: ["key_not_found", ...ONCE],
   },
   getDrift: {
     id: "getDrift",
@@ -347,8 +365,9 @@ export const OPERATIONS = {
     tag: "admin",
     summary: "Compare all memories now and repair what differs, by jobs; `GET /v1/admin/drift` tells how it stands",
     scope: "operator",
+    idempotent: "answer",
     responses: { 202: { description: "The comparison begins within seconds.", schema: driftShape } },
-    errors: [],
+    errors: [...ONCE],
   },
   live: {
     id: "live",

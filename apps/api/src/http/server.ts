@@ -12,6 +12,7 @@ import { Authenticator } from "../auth/authenticator.js";
 import type { ApiDependencies } from "../dependencies.js";
 import { serveDocs } from "../operations/docs-page.js";
 import { readJsonBodies } from "./json-body.js";
+import { answerOnce } from "./once.js";
 import type { OperationConfig } from "./operation.js";
 import { PROBLEM_MEDIA_TYPE } from "./problem.js";
 import { answerProblem } from "./problem.filter.js";
@@ -50,6 +51,7 @@ export async function createServer(dependencies: ApiDependencies): Promise<NestF
   const instance = adapter.getInstance<FastifyInstance>();
   readJsonBodies(instance);
   admitRequests(instance, new Admission(authenticator, dependencies.tree));
+  answerOnce(instance, dependencies.requests);
   logRequests(instance, logger);
   await serveDocs(instance);
   const module = ApiModule.with(dependencies, authenticator);

@@ -22,7 +22,11 @@ export class KeysController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const { key, secret } = await this.keys.create(caller, await this.bodies.check("createKey", request));
+    const { key, secret } = await this.keys.create(
+      caller,
+      await this.bodies.check("createKey", request),
+      request.once?.effect,
+    );
     reply.status(201).header("cache-control", "no-store");
     return { ...keyToWire(key), key: secret };
   }

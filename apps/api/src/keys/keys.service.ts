@@ -1,5 +1,5 @@
 import { Inject, Injectable } from "@nestjs/common";
-import { EspalierError, isId } from "#core";
+import { EspalierError, idFromUuid, isId } from "#core";
 import type { ApiKey } from "#memory";
 import { Authenticator } from "../auth/authenticator.js";
 import { hashSecret, newSecret } from "../auth/secret.js";
@@ -22,9 +22,14 @@ export class KeysService {
   /**
    * Makes a key; the secret is in the answer and nowhere else. A key never reaches further than the one that made it.
    * It ends with its maker's when nothing is said.
+   * `effect`: the UUID under which a repeated request makes it, once.
    * @throws EspalierError `forbidden`, `invalid_request` for an expiry in the past or after the maker's
    */
-  async create(caller: Caller, body: NewKeyBody): Promise<{ readonly key: ApiKey; readonly secret: string }> {
+  async create(
+    caller: Caller,
+    body: NewKeyBody,
+    effect?: string,
+  ): Promise<{ readonly key: ApiKey; readonly secret: string }> {
     const { keys, ids, clock } = this.dependencies;
     const scope = body.scopes.find((wanted) => !caller.scopes.includes(wanted));
     if (scope !== undefined) {
@@ -42,7 +47,7 @@ export class KeysService {
       throw badExpiry("must not be after that of the key that makes it");
     }
     const key: ApiKey = {
-      id: ids("key"),
+      id: effect === undefined ? ids("key") : idFromUuid("key", effect),
       tenant: caller.tenant,
       name: body.name ?? "",
       scopes: body.scopes,
@@ -51,6 +56,8 @@ export class KeysService {
       ...(expiresAt !== undefined && { expiresAt }),
     };
     const secret = newSecret();
+    // A request whose process died may have made it; nobody has seen that secret.
+    if (effect !== undefined) await keys.remove(key.tenant, key.id);
     await keys.add(key, hashSecret(secret));
     return { key, secret };
   }

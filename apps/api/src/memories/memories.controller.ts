@@ -34,7 +34,11 @@ export class MemoriesController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const memory = await this.memories.create(caller, await this.bodies.check("createMemory", request));
+    const memory = await this.memories.create(
+      caller,
+      await this.bodies.check("createMemory", request),
+      request.once?.effect,
+    );
     reply.status(201).header("location", `/v1/memories/${memory.id}`);
     return memoryToWire(memory);
   }

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from "@nestjs/common";
-import { EspalierError } from "#core";
+import { EspalierError, idFromUuid } from "#core";
 import type { JobRecord, MaintainPayload } from "#jobs";
 import type { DeletionCounts, Memory, MemoryPatch } from "#memory";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
@@ -23,13 +23,18 @@ const CANCELLED_JOBS = 1_000;
 export class MemoriesService {
   constructor(@Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies) {}
 
-  /** @throws EspalierError `forbidden` for a key that could not see what it made, `model_unknown` */
-  async create(caller: Caller, body: NewMemoryBody): Promise<Memory> {
+  /**
+   * `effect`: the UUID under which a repeated request makes it, once.
+   * @throws EspalierError `forbidden` for a key that could not see what it made, `model_unknown`
+   */
+  async create(caller: Caller, body: NewMemoryBody, effect?: string): Promise<Memory> {
     const { tree, ids, clock } = this.dependencies;
-    const id = ids("mem");
+    const id = effect === undefined ? ids("mem") : idFromUuid("mem", effect);
     if (!reaches(caller, id)) {
       throw new EspalierError("forbidden", "The API key is bound to a memory prefix and cannot create memories.");
     }
+    const made = effect === undefined ? undefined : await this.#find(caller, id);
+    if (made !== undefined) return made;
     return tree.createMemory(caller.tenant, {
       id,
       name: body.name,
@@ -40,6 +45,16 @@ export class MemoriesService {
       embeddingModel: await this.#model(body.embeddingModel),
       createdAt: clock.now(),
     });
+  }
+
+  /** What an earlier request of the same effect made, before its process died. */
+  async #find({ tenant }: Caller, memory: string): Promise<Memory | undefined> {
+    try {
+      return await this.dependencies.tree.getMemory({ tenant, memory });
+    } catch (error) {
+      if (error instanceof EspalierError && error.code === "memory_not_found") return undefined;
+      throw error;
+    }
   }
 
   list(caller: Caller, query: MemoryListQuery): Promise<Page<Memory>> {
@@ -99,9 +114,17 @@ export class MemoriesService {
       } catch (error) {
         const ended = error instanceof EspalierError && ["job_finished", "job_not_found"].includes(error.code);
         if (!ended) throw error;
+        if (await this.#endHeld(memory, job)) cancelled += 1;
       }
     }
     return cancelled;
+  }
+
+  /** A job that only waits for vectors cannot be cancelled, but it would wait for ever. False if it has ended. */
+  async #endHeld({ tenant }: Memory, { id }: JobRecord): Promise<boolean> {
+    const error = { code: "cancelled", message: "The memory was deleted.", details: {} } as const;
+    const { apart } = this.dependencies;
+    return (await apart?.background.held.release({ tenant, job: id }, { state: "cancelled", error })) ?? false;
   }
 
   async #patchOf(memory: Memory, body: MemoryPatchBody): Promise<MemoryPatch> {

@@ -26,7 +26,7 @@ function codesOf(operation: Operation): readonly ErrorCode[] {
   const usesJobs = operation.waits !== undefined || operation.tag === "jobs";
   const codes = [
     ...operation.errors,
-    ...ALWAYS.filter((code) => code !== "idempotency_not_supported" || operation.idempotent !== true),
+    ...ALWAYS.filter((code) => code !== "idempotency_not_supported" || operation.idempotent === undefined),
     ...(operation.body === undefined ? [] : WITH_BODY),
     ...(operation.scope === undefined ? [] : WITH_KEY),
     ...(usesJobs ? WITH_JOB : []),
@@ -77,7 +77,7 @@ function headersOf(operation: Operation): z.ZodObject | undefined {
       .string()
       .max(255)
       .optional()
-      .meta({ description: "Same key and body: the same job, for 24 h." }),
+      .meta({ description: `Same key and body: the same ${operation.idempotent}, for 24 h.` }),
   };
   const resumes = operation.id === "followJob" && {
     "Last-Event-ID": z.string().optional().meta({ description: "The last event that was seen." }),

@@ -52,7 +52,8 @@ class RedisRequestLedger implements RequestLedger {
 
   async begin(request: KeyedRequest, effect: string): Promise<RequestTurn> {
     const values = [request.fingerprint, effect, LEASE_MS, this.settings.idempotencyMs];
-    const [outcome, value = ""] = (await this.#run("requestBegin", request, values)) as readonly string[];
+    const reply = await this.#run("requestBegin", request, values);
+    const [outcome, value = ""] = reply as readonly ["run" | "done" | "running" | "conflict", string?];
     switch (outcome) {
       case "run":
         return { turn: "run", effect: value };
@@ -60,7 +61,7 @@ class RedisRequestLedger implements RequestLedger {
         return { turn: "done", answer: value };
       case "running":
         return { turn: "wait" };
-      default:
+      case "conflict":
         throw new EspalierError("idempotency_conflict", "The Idempotency-Key was used with another request.");
     }
   }
