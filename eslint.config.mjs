@@ -26,7 +26,9 @@ export default tseslint.config(
     ...tseslint.configs.disableTypeChecked,
     languageOptions: {
       parserOptions: { projectService: false },
-      globals: { process: "readonly", console: "readonly", URL: "readonly", performance: "readonly" },
+      globals: Object.fromEntries(
+        ["AbortSignal", "URL", "console", "fetch", "performance", "process"].map((name) => [name, "readonly"]),
+      ),
     },
   },
   {
