@@ -2,14 +2,14 @@
  * The evidence of all contexts and paths as one statement: a chain of reads of index ranges per path, as in a structural run,
  * but every row belongs to a context, positions count within it, and the nodes of the kept steps are carried along.
  *
- * Rows stream through the chain but for two places, where all are collected: where they are made distinct, and where a
- * position cuts. There, as at the end, no more are taken than there may be, and one too many ends the statement by the one
- * error that a statement can make: it divides by zero.
+ * Rows stream through the chain but for two places, where all are collected: where nodes are reached in several ways, and
+ * where a position cuts. There, as at the end, no more are taken than there may be, and one too many ends the statement by
+ * the one error that a statement can make: it divides by zero.
  */
 import type { EvidencePath, EvidenceRequest } from "#query";
 import { keptSteps, maximumChains } from "../evidence-limit.js";
 import { comparisonConditions, foldLevels, type LevelStep, type Liveness, matchStep } from "./match-step.js";
-import { sliceOf } from "./cut-clauses.js";
+import { countedCut, ordersOf, sliceOf } from "./cut-clauses.js";
 import { nodeColumns } from "./node-columns.js";
 import { Parameters } from "./parameters.js";
 import { contextRows, type Statement } from "./run-statement.js";
@@ -56,6 +56,8 @@ class PathBuilder {
   #disjoint = true;
   /** A chain can come more than once: through different nodes of a step that is not kept. */
   #repeats = false;
+  /** A node may have been reached in several ways: chains may multiply. */
+  #multiplies = false;
   #lastKept = true;
 
   constructor(
@@ -68,7 +70,7 @@ class PathBuilder {
     foldLevels(this.path.steps, keptSteps(this.path)).forEach((step, index) => {
       this.#step(step, `n${index + 1}`);
     });
-    if (this.#repeats) this.#project("DISTINCT ");
+    if (this.#multiplies) this.#collect();
     const { width, values } = this.of;
     const nodes = Array.from({ length: width }, (_, at) => nodeColumns(this.#kept[at], { values, suffix: String(at) }));
     const columns = [`${this.#context} AS context`, `${this.number} AS path`, ...nodes.flat()];
@@ -77,28 +79,39 @@ class PathBuilder {
 
   #step(step: LevelStep, alias: string): void {
     const { liveness, parameters } = this.of;
-    // Repeats multiply from step to step: they go before the next one.
-    if (this.#repeats) this.#collect();
+    // What has multiplied multiplies from step to step: it is counted, without its repeats, before the next one.
+    if (this.#multiplies) this.#collect();
     if (!this.#isClosed) this.#project("");
     const compares = step.position === undefined;
-    this.#clauses.push(matchStep(step, this.#current, alias, { liveness, parameters, compares }).clause);
+    const isFirst = this.#current === "context";
+    const { clause, order } = matchStep(step, this.#current, alias, { liveness, parameters, compares });
     this.#current = alias;
     this.#isClosed = false;
-    this.#repeats = step.axis === "descendant" && !this.#disjoint && !this.#lastKept;
+    this.#multiplies = step.axis === "descendant" && !this.#disjoint;
+    this.#repeats = this.#multiplies && !this.#lastKept;
     this.#disjoint &&= step.axis === "child";
     this.#lastKept = step.kept;
-    if (step.position !== undefined) this.#cut(step, step.position);
+    const { position } = step;
+    const counted = position && isFirst ? countedCut(position, ordersOf(alias, order), parameters) : undefined;
+    if (counted === undefined) {
+      this.#clauses.push(clause);
+      if (position !== undefined) this.#cut(position);
+    } else {
+      // A context's own range in its own order: no more of it is read than that.
+      this.#clauses.push("CALL (context) {", clause, `RETURN ${alias} ${counted}`, "}");
+      this.#project("");
+    }
+    if (position !== undefined) this.#compare(step);
     if (step.kept) this.#kept.push(alias);
   }
 
   /** Cuts the nodes of each context: one that several chains reach counts once, and stays with all of them or with none. */
-  #cut(step: LevelStep, position: NonNullable<LevelStep["position"]>): void {
+  #cut(position: NonNullable<LevelStep["position"]>): void {
     this.#collect();
     const { parameters } = this.of;
     const current = this.#current;
     const chains = this.#kept.length === 0 ? "" : `, collect(${this.#row()}) AS rows`;
     const slice = sliceOf(position, "nodes", parameters);
-    const conditions = [...comparisonConditions(step, current, parameters)];
     this.#clauses.push(
       `WITH ${this.#carried().join(", ")} ORDER BY ${current}.pathKey`,
       `WITH context, collect(DISTINCT ${current}) AS nodes${chains}`,
@@ -106,9 +119,19 @@ class PathBuilder {
     if (this.#kept.length === 0) {
       this.#clauses.push(`UNWIND ${slice} AS ${current}`, `WITH context, ${current}`);
     } else {
-      conditions.unshift(`nodes[0].pathKey <= ${current}.pathKey <= nodes[-1].pathKey`);
-      this.#clauses.push(`WITH rows, ${slice} AS nodes`, "UNWIND rows AS row", `WITH ${this.#unpacked()}, nodes`);
+      this.#clauses.push(
+        `WITH rows, ${slice} AS nodes`,
+        "UNWIND rows AS row",
+        `WITH ${this.#unpacked()}, nodes`,
+        `WHERE nodes[0].pathKey <= ${current}.pathKey <= nodes[-1].pathKey`,
+        `WITH ${this.#carried().join(", ")}`,
+      );
     }
+  }
+
+  /** Follows a `WITH`. */
+  #compare(step: LevelStep): void {
+    const conditions = comparisonConditions(step, this.#current, this.of.parameters);
     if (conditions.length > 0) this.#clauses.push(`WHERE ${conditions.join("\n  AND ")}`);
   }
 
@@ -123,6 +146,7 @@ class PathBuilder {
       `WITH ${this.#unpacked()}`,
     );
     this.#repeats = false;
+    this.#multiplies = false;
   }
 
   #project(distinct: "" | "DISTINCT "): void {

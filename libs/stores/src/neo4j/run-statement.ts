@@ -15,7 +15,7 @@ import type { StructuralRun } from "#query";
 import { comparisonConditions, foldLevels, type LevelStep, type Liveness, matchStep } from "./match-step.js";
 import { nodeColumns } from "./node-columns.js";
 import { Parameters, type ParameterValue } from "./parameters.js";
-import { cutClauses } from "./cut-clauses.js";
+import { cutClauses, type Orders, ordersOf } from "./cut-clauses.js";
 
 export interface Statement {
   readonly text: string;
@@ -64,7 +64,7 @@ class RunBuilder {
     const columns = [...nodeColumns(current, { values: this.run.values })];
     if (this.#uniform === undefined) columns.push("weight");
     const { limit } = this.run;
-    const order = limit === undefined && this.#order === undefined ? "" : `\nORDER BY ${this.#orderBy("")}`;
+    const order = limit === undefined && this.#order === undefined ? "" : `\nORDER BY ${this.#orders().ascending}`;
     const cut = limit === undefined ? "" : ` LIMIT ${this.#parameters.bindInteger(limit)}`;
     this.#clauses.push(`RETURN ${columns.join(", ")}${order}${cut}`);
     return { text: this.#clauses.join("\n"), parameters: this.#parameters.values, weight: this.#uniform };
@@ -108,8 +108,7 @@ class RunBuilder {
   }
 
   #cut(step: LevelStep, position: NonNullable<LevelStep["position"]>): void {
-    const orderBy = { ascending: this.#orderBy(""), descending: this.#orderBy(" DESC") };
-    this.#clauses.push(...cutClauses(position, this.#carriedNames(), orderBy, this.#parameters));
+    this.#clauses.push(...cutClauses(position, this.#carriedNames(), this.#orders(), this.#parameters));
     const conditions = comparisonConditions(step, this.#current ?? "", this.#parameters);
     if (conditions.length > 0) this.#clauses.push(`WHERE ${conditions.join("\n  AND ")}`);
     this.#isClosed = true;
@@ -125,8 +124,8 @@ class RunBuilder {
     return this.#carriedNames().join(", ");
   }
 
-  #orderBy(direction: "" | " DESC"): string {
-    return (this.#order ?? ["pathKey"]).map((property) => `${this.#current ?? ""}.${property}${direction}`).join(", ");
+  #orders(): Orders {
+    return ordersOf(this.#current ?? "", this.#order ?? ["pathKey"]);
   }
 }
 

@@ -483,24 +483,23 @@ WHERE n3.live = $memory
   AND n3.pathKey STARTS WITH n2.pathKey + '.'
   AND n3.born <= $revision AND n3.died > $revision
 WITH DISTINCT context, n3
+LIMIT toInteger($p0)
+WITH collect({context: context, n3: n3}) AS rows
+UNWIND CASE WHEN size(rows) < toInteger($p0) THEN rows ELSE 1 / (size(rows) - size(rows)) END AS row
+WITH row.context AS context, row.n3 AS n3
 RETURN context AS context, 0 AS path, n3.id AS id0, n3.born AS born0, n3.type AS type0, n3.parent AS parent0, n3.pathKey AS pathKey0, n3.depth AS depth0 LIMIT toInteger($p0);
 
 // evidence //T[-1] (head)
 UNWIND $contexts AS context
+CALL (context) {
 MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
   AND n1.born <= $revision AND n1.died > $revision
+RETURN n1 ORDER BY n1.live DESC, n1.type DESC, n1.pathKey DESC SKIP toInteger($p2) LIMIT toInteger($p3)
+}
 WITH context.number AS context, n1
-LIMIT toInteger($p0)
-WITH collect({context: context, n1: n1}) AS rows
-UNWIND CASE WHEN size(rows) < toInteger($p0) THEN rows ELSE 1 / (size(rows) - size(rows)) END AS row
-WITH row.context AS context, row.n1 AS n1
-WITH context, n1 ORDER BY n1.pathKey
-WITH context, collect(DISTINCT n1) AS nodes
-UNWIND nodes[CASE WHEN size(nodes) - toInteger($p2) < 0 THEN 0 ELSE size(nodes) - toInteger($p2) END..CASE WHEN size(nodes) + 1 - toInteger($p3) < 0 THEN 0 ELSE size(nodes) + 1 - toInteger($p3) END] AS n1
-WITH context, n1
 RETURN context AS context, 0 AS path, n1.id AS id0, n1.born AS born0, n1.type AS type0, n1.parent AS parent0, n1.pathKey AS pathKey0, n1.depth AS depth0 LIMIT toInteger($p0);
 
 // evidence /A[kept]//B[2:-2][open="true"] (head)
@@ -528,7 +527,8 @@ WITH rows, nodes[toInteger($p3)..CASE WHEN size(nodes) + 1 - toInteger($p4) < 0 
 UNWIND rows AS row
 WITH row.context AS context, row.n1 AS n1, row.n2 AS n2, nodes
 WHERE nodes[0].pathKey <= n2.pathKey <= nodes[-1].pathKey
-  AND CASE WHEN n2[$p8] IS NULL THEN coalesce(n2[$p5], n2[$p6]) = $p7 ELSE $p9 IN n2[$p8] END
+WITH context, n1, n2
+WHERE CASE WHEN n2[$p8] IS NULL THEN coalesce(n2[$p5], n2[$p6]) = $p7 ELSE $p9 IN n2[$p8] END
 RETURN context AS context, 0 AS path, n1.id AS id0, n1.born AS born0, n1.type AS type0, n1.parent AS parent0, n1.pathKey AS pathKey0, n1.depth AS depth0, n2.id AS id1, n2.born AS born1, n2.type AS type1, n2.parent AS parent1, n2.pathKey AS pathKey1, n2.depth AS depth1 LIMIT toInteger($p0);
 
 // evidence /A and /B[kept]/C (head)

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { type MemoryScope, NODE_FIELD } from "#core";
 import type { ChangeSet } from "#memory";
 import { describeWithNeo4j } from "../../../../test/support/neo4j.js";
-import { MODEL, newMemory, TENANT } from "../contract/fixtures.js";
+import { change, codeOf, MODEL, newMemory, range, state, step, TENANT } from "../contract/fixtures.js";
 import { HistoryWriter, histories } from "../contract/random-history.js";
 import { randomPaths, randomRuns, runOver } from "../contract/random-reads.js";
 import { holdsFor } from "../contract/seed.js";
@@ -32,13 +32,13 @@ await describeWithNeo4j("structure in Neo4j", (url) => {
   });
   afterAll(() => database.close());
 
-  async function commit(memory: string, change: ChangeSet): Promise<void> {
-    const revision = change.baseRevision + 1;
-    const states = change.states.map((state, ordinal) =>
+  async function commit(memory: string, changes: ChangeSet): Promise<void> {
+    const revision = changes.baseRevision + 1;
+    const states = changes.states.map((state, ordinal) =>
       propertiesOf(memory, state, { revision, ordinal, children: 0 }),
     );
     await database.write(async (transaction) => {
-      const ended = { memory, revision, ends: change.ends, never: Number.MAX_SAFE_INTEGER };
+      const ended = { memory, revision, ends: changes.ends, never: Number.MAX_SAFE_INTEGER };
       await transaction.run(
         "UNWIND $ends AS id MATCH (n:Node {memory: $memory, id: id}) WHERE n.died = $never SET n.died = toInteger($revision)",
         ended,
@@ -63,9 +63,9 @@ await describeWithNeo4j("structure in Neo4j", (url) => {
       await reference.createMemory(TENANT, newMemory(scope.memory, { embeddingModel: MODEL }));
       const writer = new HistoryWriter();
       for (const edits of history) {
-        const change = writer.next(edits, [NODE_FIELD]);
-        await reference.commit(scope, change);
-        await commit(memory, change);
+        const next = writer.next(edits, [NODE_FIELD]);
+        await reference.commit(scope, next);
+        await commit(memory, next);
       }
       const equal = async (liveness: Liveness): Promise<void> => {
         const { revision } = liveness;
@@ -88,4 +88,25 @@ await describeWithNeo4j("structure in Neo4j", (url) => {
       for (let revision = 0; revision <= history.length; revision += 1) await equal({ head: false, revision });
     });
   }, 300_000);
+
+  test("chains that are too many end the statement, also where a position collects them", async () => {
+    const deep = Array.from({ length: 40 }, (_, level) =>
+      state(
+        Array(level + 1)
+          .fill("a0")
+          .join("."),
+        "A",
+      ),
+    );
+    const memory = "default/deep";
+    await commit(memory, change(0, { states: deep }));
+    for (const position of [undefined, range(1, undefined)]) {
+      const steps = Array.from({ length: 9 }, () => step("descendant", undefined, position));
+      const paths = [{ steps, keep: steps.map(() => true) }];
+      const request = { contexts: [{ id: "nod_a0", pathKey: "a0" }], paths, values: false };
+      const liveness = { head: true, revision: 1 };
+      const asked = database.read((transaction) => executeEvidence(transaction, { memory, liveness }, request));
+      expect(await codeOf(asked)).toBe("too_much_evidence");
+    }
+  }, 120_000);
 });

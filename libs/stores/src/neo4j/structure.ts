@@ -5,10 +5,8 @@ import { byEvidence } from "../evidence-order.js";
 import type { Transaction } from "./database.js";
 import { evidenceStatement } from "./evidence-statement.js";
 import type { Liveness } from "./match-step.js";
-import { type Cell, nodeOf } from "./node-columns.js";
+import { nodeReader, type Row } from "./node-columns.js";
 import { runStatement } from "./run-statement.js";
-
-type Row = Readonly<Record<string, Cell>>;
 
 /** The memory and the revision that a read is of. */
 export interface StructureRead {
@@ -27,7 +25,8 @@ export async function executeRun(
   if (run.contexts !== "root" && run.contexts.length === 0) return { rows: [], trace: notSent(started) };
   const { text, parameters, weight } = runStatement(run, memory, liveness);
   const found = await transaction.run<Row>(text, parameters);
-  const rows = inOrder(found.map((row) => ({ ...nodeOf(row, run), weight: weight ?? (row["weight"] as number) })));
+  const read = nodeReader(run);
+  const rows = inOrder(found.map((row) => Object.assign(read(row), { weight: weight ?? (row["weight"] as number) })));
   return { rows, trace: { statement: text, rows: rows.length, milliseconds: performance.now() - started } };
 }
 
@@ -44,7 +43,7 @@ export async function executeEvidence(
     throw isDivisionByZero(error) ? tooMuchEvidence() : error;
   });
   if (found.length > maximum) throw tooMuchEvidence();
-  const rows = found.map((row) => evidenceRow(row, request)).sort(byEvidence);
+  const rows = evidenceRows(found, request).sort(byEvidence);
   return { rows, trace: { statement: text, rows: rows.length, milliseconds: performance.now() - started } };
 }
 
@@ -57,10 +56,12 @@ function isDivisionByZero(error: unknown): boolean {
   return error instanceof Neo4jError && error.code === "Neo.ClientError.Statement.ArithmeticError";
 }
 
-function evidenceRow(row: Row, { paths, values }: EvidenceRequest): EvidenceRow {
-  const [context, path] = [row["context"] as number, row["path"] as number];
-  const length = keptSteps(paths[path] ?? { keep: [] }).length;
-  return { context, path, chain: Array.from({ length }, (_, at) => nodeOf(row, { values, suffix: String(at) })) };
+function evidenceRows(found: readonly Row[], { paths, values }: EvidenceRequest): EvidenceRow[] {
+  const readers = paths.map((path) => keptSteps(path).map((_, at) => nodeReader({ values, suffix: String(at) })));
+  return found.map((row) => {
+    const [context, path] = [row["context"] as number, row["path"] as number];
+    return { context, path, chain: (readers[path] ?? []).map((read) => read(row)) };
+  });
 }
 
 /** Chains of index ranges mostly come in document order: seeing that costs one comparison a row. */
