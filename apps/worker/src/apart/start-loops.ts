@@ -14,7 +14,7 @@ export interface LoopTimes {
   readonly heldMs: number;
   /** Ask whether the comparison of the stores has a turn to take. */
   readonly sweepTurnMs: number;
-  /** Compare each memory about so often. */
+  /** Compare each memory about so often: it reads the names of all points on both sides. */
   readonly sweepEveryMs: number;
 }
 
@@ -22,7 +22,7 @@ export const LOOP_TIMES: LoopTimes = {
   relayMs: 1_000,
   heldMs: 1_000,
   sweepTurnMs: 5_000,
-  sweepEveryMs: 900_000,
+  sweepEveryMs: 1_800_000,
 };
 
 /** Claims that always wait for a score worker: it finds the next one at hand while new ones are made. */

@@ -3,11 +3,11 @@ import type { JobClient, MaintainPayload } from "#jobs";
 import { buryTombstones, findDrift } from "#memory";
 import type { ApartRuntime } from "./apart-runtime.js";
 
-/** Memories of one turn: it ends well before its lock does, also when some of them have to be walked. */
+/** Memories of one turn: what is done again when its process dies. */
 const MEMORIES_PER_TURN = 20;
 
-/** How long a turn may take before another process repeats it. */
-const TURN_MS = 120_000;
+/** How long after its process died a turn is repeated. */
+const TURN_MS = 30_000;
 
 export interface SweepOptions {
   readonly jobs: Pick<JobClient, "submit">;

@@ -84,26 +84,27 @@ test("only one process has the turn, and a page that failed is taken again", asy
   expect(await turns(other, [undefined])).toEqual([undefined]);
 });
 
-test("a turn whose process died is repeated when its time is over", async () => {
+test("a turn lasts as long as its process lives, and is repeated when that has died", async () => {
   const [one, other] = [bench.background().sweeps, bench.background().sweeps];
-  const dead = Promise.withResolvers<undefined>();
+  const over = Promise.withResolvers<string>();
   const begun = Promise.withResolvers<undefined>();
-  const dying = one.turn({ ...PACE, lockMs: 50 }, async () => {
+  const short = { ...PACE, lockMs: 60 };
+  const running = one.turn(short, async () => {
     begun.resolve(undefined);
-    await dead.promise;
-    return "too late";
+    return over.promise;
   });
   await begun.promise;
-  const from: unknown[] = [];
-  await until(() =>
-    other.turn(PACE, async (after) => {
-      from.push(after);
-      return undefined;
-    }),
-  );
-  dead.resolve(undefined);
-  await dying;
-  expect(from).toEqual([undefined]);
+  const bare = bench.bare();
+  const lock = `{${bench.settings.prefix}-sweep}:lock`;
+  // Several times as long as the lock without its renewal.
+  const asked = Date.now();
+  await until(() => Date.now() > asked + 3 * short.lockMs);
+  expect(await other.turn(short, async () => "never")).toBe(false);
+  // As a process leaves it that died: the lock ends, and its turn with it.
+  await bare.del(lock);
+  expect(await turns(other, [undefined])).toEqual([undefined]);
+  over.resolve("too late");
+  await running;
   expect((await one.state()).finishedAt).toBeDefined();
   expect(await turns(one, [undefined])).toEqual([]);
 });

@@ -4,7 +4,7 @@
  *
  *   idle --take, when due or asked for--> sweeping (at `after`) --end of a turn--> sweeping | idle
  *
- * A turn is a lock with an end: one that its process did not finish is repeated. All times are the clock of Redis. KEYS
+ * A turn is a lock with an end, which its process puts off as long as it lives: a turn that was not finished is repeated. All times are the clock of Redis. KEYS
  * share the hash tag of the deployment.
  */
 export const SWEEP_SCRIPTS = {
@@ -54,6 +54,14 @@ end
 redis.call('HDEL', KEYS[1], 'after')
 redis.call('HSET', KEYS[1], 'finishedAt', now)
 return 1`,
+  },
+
+  /** KEYS sweep, lock. ARGV token, lockMs. Puts off the end of a turn. Answers 1, or 0 if it was lost. */
+  sweepRenew: {
+    numberOfKeys: 2,
+    lua: `
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[2], ARGV[2])`,
   },
 
   /** KEYS sweep, lock. ARGV token. Gives a turn back; the next one begins where it began. */

@@ -23,7 +23,8 @@ export type SweepPage = (after: string | undefined) => Promise<string | undefine
 export interface Sweeps {
   /**
    * Runs one page of the sweep, if one is under way, due (`everyMs` after the last began) or asked for, and no other
-   * process has the turn. A page that throws is repeated by the next turn. True if there was something to do.
+   * process has the turn. A page that throws, or whose process dies (`lockMs` later), is repeated by the next turn. True if
+   * there was something to do.
    */
   turn(options: { readonly everyMs: number; readonly lockMs: number }, page: SweepPage): Promise<boolean>;
   /** Asks for a sweep that begins after now, whenever the last one was. */
@@ -52,12 +53,18 @@ export class RedisSweeps implements Sweeps {
     const values = [token, options.lockMs, options.everyMs];
     const [answer, after] = (await this.#run("sweepTake", [sweep, lock], values)) as [string, string];
     if (answer !== "work") return false;
+    const renewal = setInterval(() => {
+      // A turn that is lost by this is repeated: that costs only the work.
+      this.#run("sweepRenew", [sweep, lock], [token, options.lockMs]).catch(() => undefined);
+    }, options.lockMs / 3);
     let next: string | undefined;
     try {
       next = await page(after === "" ? undefined : after);
     } catch (error) {
       await this.#run("sweepGiveBack", [sweep, lock], [token]);
       throw error;
+    } finally {
+      clearInterval(renewal);
     }
     await this.#run("sweepTurned", [sweep, lock, drift], [token, next ?? ""]);
     return true;
@@ -87,7 +94,7 @@ export class RedisSweeps implements Sweeps {
   }
 
   #run(
-    script: "sweepTake" | "sweepTurned" | "sweepGiveBack" | "sweepAsk" | "sweepNote",
+    script: "sweepTake" | "sweepTurned" | "sweepRenew" | "sweepGiveBack" | "sweepAsk" | "sweepNote",
     keys: readonly string[],
     values: readonly (string | number)[],
   ): Promise<unknown> {
