@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "@jest/globals";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { commandOf } from "../../apps/cli/src/embedded/processes.js";
@@ -132,6 +134,40 @@ test("api and worker without REDIS_URL say so at boot, with every other problem 
     expect(end.stderr).toMatch(/REDIS_URL/);
   }
 });
+
+test("up says all that is wrong with its configuration before anything starts", async () => {
+  const environment = { LOG_LEVEL: "loud", ESPALIER_BODY_LIMIT: "32 MiB" };
+  const end = await runEspalier(["up", "--port", "0", "--data", folder], environment);
+  expect({ code: end.code, stdout: end.stdout }).toEqual({ code: 1, stdout: "" });
+  expect(end.stderr).toMatch(/2 problem\(s\):\n {2}ESPALIER_BODY_LIMIT must be .*\n {2}LOG_LEVEL must be one of/);
+  expect(end.stderr).not.toMatch(/\n +at /);
+  const missing = { ENTAILMENT_PROVIDER: "local", ENTAILMENT_MODEL: "/nope" };
+  const lacking = await runEspalier(["up", "--port", "0", "--data", folder], missing);
+  expect(lacking.code).toBe(1);
+  expect(lacking.stderr).toMatch(/ENTAILMENT_MODEL cannot be used\. The model folder \/nope lacks a model/);
+  const doctor = await runEspalier(["doctor", "--data", folder], missing);
+  expect(doctor.stdout).toMatch(/FAIL entailment model: The model folder \/nope lacks a model/);
+  expect(existsSync(folder)).toBe(false);
+});
+
+test(
+  "a port that is taken is named, and the key is made and shown by the first start that gets ready",
+  async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await once(taken, "listening");
+    const { port } = taken.address() as AddressInfo;
+    const end = await runEspalier(["up", "--port", String(port), "--data", folder]);
+    taken.close();
+    expect({ code: end.code, stdout: end.stdout }).toEqual({ code: 1, stdout: "" });
+    expect(end.stderr).toMatch(new RegExp(`^Port ${port} is taken by another process: .* with --port N.*\n$`, "m"));
+    expect(end.stderr).not.toMatch(/\n +at /);
+    expect(existsSync(join(folder, "admin.key"))).toBe(false);
+    const running = await up({ LOG_LEVEL: "info" });
+    expect(running.stdout()).toContain(running.key);
+    expect((await running.end("SIGINT")).stderr).toContain('"msg":"stopped"');
+  },
+  SLOW_MS,
+);
 
 test("a command that is called wrongly ends with 2 and says how it is called", async () => {
   for (const args of [["up", "--port", "x"], ["nonsense"], ["query", "memory"]]) {

@@ -13,7 +13,10 @@ export function stopOnSignals(options: { readonly stop: () => Promise<void>; rea
     stopping = true;
     options.logger.info({ signal }, "stopping");
     options.stop().then(
-      () => process.exit(EXIT.stopped),
+      () => {
+        options.logger.info({ signal }, "stopped");
+        process.exit(EXIT.stopped);
+      },
       (error: unknown) => {
         options.logger.error({ err: error }, "the stop failed");
         process.exit(EXIT.failed);

@@ -2,6 +2,7 @@ import { parseConfig } from "#core";
 import { createLogger } from "#telemetry";
 import { openApi } from "../../../api/src/open-api.js";
 import { environmentWithPlaces } from "../locations.js";
+import { listening } from "../listening.js";
 import { printReady } from "../print-ready.js";
 import { stopOnSignals } from "../stop-on-signals.js";
 
@@ -10,12 +11,13 @@ export async function api(): Promise<void> {
   const config = parseConfig(environmentWithPlaces(process.env), {
     REDIS_URL: "API and workers share it; `espalier up` brings one of its own",
   });
-  const starting = openApi({ ...config, redisUrl: config.redisUrl ?? "" });
+  const starting = listening(openApi({ ...config, redisUrl: config.redisUrl ?? "" }), config);
   stopOnSignals({
     stop: async () => {
       await (await starting).close();
     },
     logger: createLogger({ level: config.logLevel, process: "api" }),
   });
-  printReady(await starting);
+  const server = await starting;
+  printReady({ url: server.url, key: await server.firstKey() });
 }

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { colors } from "../colors.js";
 import { createLogger } from "#telemetry";
 import { ApiClient, type MemoryAnswer } from "../client/api-client.js";
+import { checkedConfig } from "../checked-config.js";
 import { startEmbedded } from "../embedded/start-embedded.js";
 import { readImport, structureFor } from "../importing/read-import.js";
 import { runImport } from "../importing/run-import.js";
@@ -47,18 +48,19 @@ export async function demo(options: DemoOptions): Promise<void> {
     ESPALIER_DATA: folder,
     LOG_LEVEL: setting(process.env, "LOG_LEVEL") ?? "warn",
   });
-  const logger = createLogger({ level: environment["LOG_LEVEL"] ?? "warn", process: "demo" });
   try {
-    const starting = startEmbedded(environment, logger);
+    const given = await checkedConfig(environment);
+    const logger = createLogger({ level: given.logLevel, process: "demo" });
+    const starting = startEmbedded({ environment, given, logger });
     const close = async (): Promise<void> => {
       await (await starting).close();
       await rm(folder, { recursive: true, force: true });
     };
     stopOnSignals({ stop: close, logger });
     const started = performance.now();
-    const { url, createdKey } = await starting;
+    const { url, key } = await starting;
     if (options.json !== true) print(`started in ${seconds(performance.now() - started)}: ${url}, data in ${folder}\n`);
-    const results = await play(new ApiClient(url, createdKey), options);
+    const results = await play(new ApiClient(url, key.created), options);
     if (options.json === true) printJson(results);
     await close();
   } finally {

@@ -1,6 +1,7 @@
 import { createLogger } from "#telemetry";
+import { checkedConfig } from "../checked-config.js";
 import { startEmbedded } from "../embedded/start-embedded.js";
-import { environmentWithPlaces, setting } from "../locations.js";
+import { environmentWithPlaces } from "../locations.js";
 import { printReady } from "../print-ready.js";
 import { stopOnSignals } from "../stop-on-signals.js";
 
@@ -16,8 +17,9 @@ export async function up(options: UpOptions): Promise<void> {
     ...(options.port !== undefined && { ESPALIER_PORT: String(options.port) }),
     ...(options.data !== undefined && { ESPALIER_DATA: options.data }),
   });
-  const logger = createLogger({ level: setting(environment, "LOG_LEVEL") ?? "info", process: "up" });
-  const starting = startEmbedded(environment, logger);
+  const given = await checkedConfig(environment);
+  const logger = createLogger({ level: given.logLevel, process: "up" });
+  const starting = startEmbedded({ environment, given, logger });
   stopOnSignals({
     // A signal during the start lets it finish, then stops it: there is no half-started state to clean up.
     stop: async () => {

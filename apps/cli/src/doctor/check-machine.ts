@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
 import { parseConfig } from "#core";
+import { checkEntailer } from "#models";
 import { setting } from "../locations.js";
 import { failed, find, ok, skipped, type Finding } from "./finding.js";
 
@@ -25,9 +26,18 @@ export async function checkMachine(environment: NodeJS.ProcessEnv): Promise<read
       const { embedding, entailment } = parseConfig(environment);
       return ok(`embeddings ${embedding.provider}, entailment ${entailment?.provider ?? "not configured"}`);
     }),
+    await find("entailment model", () => checkEntailmentModel(environment)),
     await find("redis program", () => checkRedisProgram(environment)),
     await find("models", () => checkModels(environment)),
   ];
+}
+
+async function checkEntailmentModel(environment: NodeJS.ProcessEnv) {
+  const { entailment, modelsFolder } = parseConfig(environment);
+  if (entailment === undefined) return skipped("not configured: the scorer entailment has no model");
+  if (entailment.provider !== "local") return skipped(`judgements come from ${entailment.url ?? "a server"}`);
+  await checkEntailer(entailment, { modelsFolder });
+  return ok(`${entailment.model ?? "none"} has what a classifier needs`);
 }
 
 async function checkRedisProgram(environment: NodeJS.ProcessEnv) {

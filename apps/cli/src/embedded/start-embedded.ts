@@ -1,7 +1,9 @@
 import type { Logger } from "pino";
-import { parseConfig, systemClock, type Config } from "#core";
+import { systemClock, type Config } from "#core";
 import { askMetrics, createMetrics, type MetricsSnapshot } from "#telemetry";
+import type { FirstKey } from "../../../api/src/auth/admin-key.js";
 import { openApi } from "../../../api/src/open-api.js";
+import { listening } from "../listening.js";
 import { dataFolder, lockFolder, makeFolders, type DataFolder, type FolderLock } from "./data-folder.js";
 import { redisAddress, startPrivateRedis } from "./private-redis.js";
 import type { Supervised } from "./supervise.js";
@@ -23,9 +25,8 @@ const METRICS_MS = 1_000;
 /** Everything of one machine, running. */
 export interface Embedded {
   readonly url: string;
-  readonly keyFile: string;
-  /** The first key, at the first start of a folder only. */
-  readonly createdKey: string | undefined;
+  /** Made at the first start of a folder that got so far. */
+  readonly key: FirstKey;
   /** Drains and closes everything within the configured seconds. */
   close(): Promise<void>;
 }
@@ -33,11 +34,15 @@ export interface Embedded {
 /**
  * Starts the embedded profile in this process: lock of the data folder, private Redis (unless REDIS_URL names one), worker
  * processes, API. Resolves when all of it answers; on an error everything that was started is ended again.
- * @param environment checked by `parseConfig`; the workers get it with REDIS_URL
- * @throws ConfigError, CommandError
+ * @param of.given the checked `environment`, which the workers get with REDIS_URL
+ * @throws CommandError, EspalierError
  */
-export async function startEmbedded(environment: NodeJS.ProcessEnv, logger: Logger): Promise<Embedded> {
-  const given = parseConfig(environment);
+export async function startEmbedded(of: {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly given: Config;
+  readonly logger: Logger;
+}): Promise<Embedded> {
+  const { given } = of;
   const folder = dataFolder(given.dataFolder);
   makeFolders(folder);
   const lock = lockFolder(folder);
@@ -47,7 +52,7 @@ export async function startEmbedded(environment: NodeJS.ProcessEnv, logger: Logg
     killAll(children);
   });
   try {
-    return await startParts({ environment, given, folder, lock, children, logger });
+    return await listening(startParts({ ...of, folder, lock, children }), given);
   } catch (error) {
     killAll(children);
     lock.release();
@@ -82,11 +87,10 @@ async function startParts(parts: {
     openApi({ ...given, redisUrl, shutdownSeconds: share(API_SHARE) }, { metrics }),
     ...workers.map((worker) => worker.firstReady),
   ]);
+  const key = await api.firstKey();
   lock.publish(api.url);
   return {
-    url: api.url,
-    keyFile: api.keyFile,
-    createdKey: api.createdKey,
+    ...{ url: api.url, key },
     close: async () => {
       await within(api.close(), share(API_SHARE) * 1_000);
       await Promise.all(workers.map((worker) => worker.stop(share(WORKER_SHARE) * 1_000 + WORKER_EXIT_MS)));
