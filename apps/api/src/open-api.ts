@@ -1,9 +1,10 @@
 import { randomId, systemClock, type Config } from "#core";
-import { createJobClient } from "#jobs";
+import { createBackground, createJobClient, createRequestLedger } from "#jobs";
 import { openEmbeddingModels } from "#models";
-import { openStores } from "#stores";
+import { openStoresOf, type Stores } from "#stores";
 import type { Metrics } from "#telemetry";
 import { ensureAdminKey, type FirstKey } from "./auth/admin-key.js";
+import type { ApartDependencies } from "./dependencies.js";
 import { startApi, type RunningApi } from "./start-api.js";
 
 /** A listening API that owns its stores and connections. */
@@ -21,17 +22,19 @@ export async function openApi(
   options: { readonly metrics?: Metrics } = {},
 ): Promise<OpenApi> {
   await using opened = new AsyncDisposableStack();
-  const stores = openStores({ folder: config.dataFolder, clock: systemClock });
+  const stores = openStoresOf(config, systemClock);
   opened.defer(() => stores.close());
-  const jobs = createJobClient({
-    ...{ redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock, ids: randomId },
-  });
+  const shared = { redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock };
+  const jobs = createJobClient({ ...shared, ids: randomId });
   opened.defer(() => jobs.close());
+  const requests = createRequestLedger(shared);
+  opened.defer(() => requests.close());
+  const apart = openApart(stores, shared, opened);
   const embeddingModels = await openEmbeddingModels(config.embedding, {
     modelsFolder: config.modelsFolder,
     now: () => systemClock.now(),
   });
-  const api = await startApi(config, { stores, jobs, embeddingModels, ...options });
+  const api = await startApi(config, { stores, jobs, requests, embeddingModels, apart, ...options });
   opened.defer(() => api.close());
   const closing = opened.move();
   return {
@@ -41,4 +44,15 @@ export async function openApi(
       ensureAdminKey({ keys: stores.keys, dataFolder: config.dataFolder, clock: systemClock, ids: randomId }),
     close: () => closing.disposeAsync(),
   };
+}
+
+function openApart(
+  { apart }: Stores,
+  shared: Parameters<typeof createBackground>[0],
+  opened: AsyncDisposableStack,
+): ApartDependencies | undefined {
+  if (apart === undefined) return undefined;
+  const background = createBackground(shared);
+  opened.defer(() => background.close());
+  return { outbox: apart.outbox, background };
 }
