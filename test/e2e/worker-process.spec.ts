@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
@@ -85,6 +85,19 @@ test("a worker without REDIS_URL, or with a role that is none, says so and does 
   expect(alone).toMatchObject({ code: 1, said: expect.stringContaining("REDIS_URL is needed") });
   const cook = await refused(["--roles", "query,cook"], { REDIS_URL: `unix://${redis.address}` });
   expect(cook).toMatchObject({ code: 1, said: expect.stringContaining("No such role: cook") });
+});
+
+test("a worker reads variables from files, and lists a file that it cannot read with the other problems", async () => {
+  const file = join(folder, "log-level");
+  await writeFile(file, "loud\n");
+  const { code, said } = await refused([], {
+    LOG_LEVEL: "",
+    LOG_LEVEL_FILE: file,
+    NEO4J_PASSWORD_FILE: join(folder, "none"),
+  });
+  expect(code).toBe(1);
+  expect(said).toContain("LOG_LEVEL ");
+  expect(said).toContain(`NEO4J_PASSWORD_FILE names a file that is empty or cannot be read: ${join(folder, "none")}`);
 });
 
 test("an insert, its follow-up in the batch lane and a query run, and the metrics tell of them", async () => {
