@@ -11,7 +11,10 @@ const LONGEST_MS = 10_000;
 export class Pressure {
   #pauses = 0;
 
-  constructor(private readonly random: () => number) {}
+  constructor(
+    private readonly random: () => number,
+    private readonly wait: (milliseconds: number, signal: AbortSignal) => Promise<void> = waitUnlessAborted,
+  ) {}
 
   /** It was served: the next pause is a first one again. */
   relieve(): void {
@@ -22,6 +25,10 @@ export class Pressure {
   async pause(signal: AbortSignal): Promise<void> {
     const longest = Math.min(LONGEST_MS, FIRST_MS * 2 ** this.#pauses);
     this.#pauses += 1;
-    await sleep(longest * (0.5 + this.random() / 2), undefined, { signal }).catch(() => undefined);
+    await this.wait(longest * (0.5 + this.random() / 2), signal);
   }
+}
+
+async function waitUnlessAborted(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
 }

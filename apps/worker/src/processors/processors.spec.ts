@@ -1,9 +1,10 @@
 import { expect, test } from "@jest/globals";
 import { EspalierError } from "#core";
-import { checkHandlers, JOB_KINDS, JOB_NAMES, type JobContext, type JobKind, type SubmitRequest } from "#jobs";
+import { checkHandlers, held, JOB_KINDS, JOB_NAMES, type JobContext, type JobKind, type SubmitRequest } from "#jobs";
 import { createWorkerApplication } from "../worker.module.js";
 import type { WorkerRuntime } from "../worker-runtime.js";
 import { InsertProcessor } from "./insert.processor.js";
+import { MaintainProcessor } from "./maintain.processor.js";
 import type { Processor } from "./processor.js";
 import { QueryProcessor } from "./query.processor.js";
 import { ScoreProcessor } from "./score.processor.js";
@@ -72,10 +73,12 @@ test("a payload that does not fit its schema fails for good, with every problem"
   expect((error as EspalierError).details["errors"]).toHaveLength(2);
 });
 
-/** An insert processor over a memory of that structure, and what it submitted. */
-function inserting(structure: "artifact" | "conversation", inserted = 2) {
+/** An insert processor over a memory of that structure, and what it did. */
+function inserting(structure: "artifact" | "conversation", inserted = 2, complete = true) {
   const submitted: SubmitRequest[] = [];
   const inserts: unknown[] = [];
+  const told: string[] = [];
+  const outbox = { retry: async () => told.push("retry") };
   const processor = new InsertProcessor(
     runtimeOf({
       inserter: {
@@ -83,14 +86,39 @@ function inserting(structure: "artifact" | "conversation", inserted = 2) {
           inserts.push(all);
           return { revision: 7, inserted, roots: [] };
         },
-        isComplete: async () => true,
+        isComplete: async () => complete,
       },
       services: { tree: { getMemory: async () => ({ structure }) } },
       jobs: { submit: async (request: SubmitRequest) => submitted.push(request) },
+      apart: { services: { apart: { outbox } }, rowsChanged: () => told.push("rows") },
     }),
   );
-  return { processor, submitted, inserts };
+  return { processor, submitted, inserts, told };
 }
+
+test("an insert whose vectors are on their way is held, and wakes the relay", async () => {
+  const { processor, told } = inserting("conversation", 2, false);
+  const result = await handle(processor, "insert", { messages: [{ speaker: "Ann", text: "Hi" }] });
+  expect(result).toEqual(held({ revision: 7, inserted: 2, roots: [] }));
+  expect(told).toEqual(["rows"]);
+});
+
+test("a replay of an insert tries the texts again that were given up", async () => {
+  const { processor, told, inserts } = inserting("conversation", 2, false);
+  const replay = { ...context, id: "job_2" };
+  const [insert] = processor.handlers;
+  await insert!.handle({ messages: [{ speaker: "Ann", text: "Hi" }] }, replay);
+  expect(told).toEqual(["retry", "rows"]);
+  expect(inserts).toMatchObject([[{}, {}, { jobId: "job_1" }]]);
+});
+
+test("where one transaction writes trees and vectors there is nothing to reconcile, and there are no rows", async () => {
+  const maintain = new MaintainProcessor(runtimeOf({}));
+  const found = await handle(maintain, "reconcile", { task: "reconcile" });
+  expect(found).toEqual({ missing: 0, foreign: 0, stale: 0, repaired: 0 });
+  const score = new ScoreProcessor(runtimeOf({}));
+  expect(await codeOf(handle(score, "embed-rows", { task: "embed-rows", claim: "c" }))).toBe("unknown_job_kind");
+});
 
 test("an insert into an artifact memory is followed by a batch job for its fields", async () => {
   const { processor, submitted, inserts } = inserting("artifact");

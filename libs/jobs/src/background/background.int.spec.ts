@@ -43,6 +43,29 @@ test("a claim whose run fails is tried again, and is nobody's dead letter in the
   expect(await bench.client().counts()).toMatchObject({ score: { dead: 0 } });
 });
 
+test("a claim that is taken over from a worker that hung says how often", async () => {
+  const { batches } = bench.background();
+  const bare = bench.bare();
+  const hung = Promise.withResolvers<undefined>();
+  const takenOver: number[] = [];
+  await bench.workers({
+    "embed-rows": async (_payload: unknown, context: JobContext) => {
+      takenOver.push(context.takenOver);
+      if (takenOver.length > 1) return;
+      await hung.promise;
+    },
+  });
+  await batches.submit("claim-3");
+  await until(() => takenOver.length === 1);
+  const lock = `{${bench.settings.prefix}-score}:score:.claim-3:lock`;
+  await until(async () => {
+    await bare.del(lock);
+    return takenOver.length === 2;
+  });
+  hung.resolve(undefined);
+  expect(takenOver).toEqual([0, 1]);
+});
+
 test("the load of the score queue counts what waits", async () => {
   const { batches } = bench.background();
   for (const claim of ["a", "b"]) await batches.submit(claim);
