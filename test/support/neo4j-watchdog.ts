@@ -17,11 +17,17 @@ if (server.pid !== undefined) writeFileSync(join(home, "server.pid"), String(ser
 const looking = setInterval(() => {
   if (isAlive(Number(run))) return;
   clearInterval(looking);
-  server.once("exit", () => { rmSync(home, { recursive: true, force: true }); });
+  server.once("exit", () => {
+    rmSync(home, { recursive: true, force: true });
+  });
   server.kill("SIGKILL");
 }, LOOK_MS);
-server.once("exit", () => { clearInterval(looking); });
-server.once("error", () => { clearInterval(looking); });
+server.once("exit", () => {
+  clearInterval(looking);
+});
+server.once("error", () => {
+  clearInterval(looking);
+});
 process.once("SIGTERM", () => server.kill("SIGKILL"));
 
 function isAlive(pid: number): boolean {

@@ -66,7 +66,9 @@ export async function neo4jServer(): Promise<{ readonly uri: string } | Neo4jMis
 export async function describeWithNeo4j(name: string, suite: (uri: string) => void): Promise<void> {
   const server = await neo4jServer();
   if ("skipped" in server) {
-    describe.skip(name, () => { suite("bolt://not-there"); });
+    describe.skip(name, () => {
+      suite("bolt://not-there");
+    });
     return;
   }
   describe(name, () => {
@@ -193,6 +195,7 @@ async function answers(uri: string): Promise<boolean> {
 async function setPassword(uri: string, password: string): Promise<void> {
   const driver = neo4j.driver(uri, neo4j.auth.basic("neo4j", "neo4j"));
   try {
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- options of the driver are plain objects
     const session = driver.session({ database: "system" });
     await session.run("ALTER CURRENT USER SET PASSWORD FROM 'neo4j' TO $password", { password });
   } finally {
@@ -279,7 +282,9 @@ function freePort(): Promise<number> {
     server.once("error", fail);
     server.listen(0, "127.0.0.1", () => {
       const address = server.address();
-      server.close(() => { settle(typeof address === "object" && address !== null ? address.port : 0); });
+      server.close(() => {
+        settle(typeof address === "object" && address !== null ? address.port : 0);
+      });
     });
   });
 }

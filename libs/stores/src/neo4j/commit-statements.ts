@@ -1,0 +1,179 @@
+import { NODE_COLUMNS } from "./node-rows.js";
+
+/** The statements of a commit. `$memory` is the memory's key, `$revision` the change set's number. */
+export const COMMIT = {
+  /**
+   * Takes the memory's lock, which every write of the memory takes first, and reads the head. `stagedMs` is how long ago a
+   * large change set last wrote to it; null if there is none.
+   */
+  lock: `
+MATCH (m:Memory {key: $memory})
+SET m.locked = true
+WITH m
+OPTIONAL MATCH (s:Staged) WHERE s.memory = m.key AND s.revision >= 0 AND s.batch >= -1
+WITH m, timestamp() - max(s.time) AS stagedMs
+RETURN m.revision AS revision, m.allocated AS allocated, m.embeddingModel AS model, stagedMs`,
+
+  inbox: `
+MATCH (m:Memory {key: $memory})
+OPTIONAL MATCH (i:Inbox {memory: m.key, job: $job, step: $step})
+RETURN i.revision AS revision, i.result AS result`,
+
+  /** Fields whose terms are counted; that of the nodes' texts always is. */
+  termFields: `
+MATCH (t:Terms) WHERE t.memory = $memory AND t.field > ''
+RETURN t.field AS field
+ORDER BY field`,
+
+  /** The live states of the ids. */
+  live: `
+UNWIND $ids AS id
+MATCH (n:Node {memory: $memory, id: id}) WHERE n.died = toInteger($never) AND n.born <= toInteger($head)
+RETURN n.children AS children, ${NODE_COLUMNS}`,
+
+  /** Live children by type of nodes that change their type, without those that end. */
+  staying: `
+UNWIND $parents AS parent
+MATCH (n:Node) WHERE n.live = $memory AND n.parent = parent AND n.pathKey > '' AND n.died = toInteger($never)
+  AND n.born <= toInteger($head) AND NOT n.id IN $ends
+RETURN parent, n.type AS type, count(*) AS count`,
+
+  allocate: `
+MATCH (m:Memory {key: $memory})
+SET m.allocated = toInteger($revision)`,
+
+  createStates: `
+UNWIND $rows AS row
+CREATE (n:Node)
+SET n = row`,
+
+  /** `$links`: id of a new state, and the state of its parent. */
+  linkStates: `
+UNWIND $links AS link
+MATCH (parent:Node {memory: $memory, id: link.parent, born: toInteger(link.born)})
+MATCH (child:Node {memory: $memory, id: link.id, born: toInteger($revision)})
+CREATE (parent)-[:CHILD]->(child)`,
+
+  /** `keepEnded` remembers the ids for the time when no reader needs the ended states in the indexes of the head. */
+  endStates: `
+UNWIND $states AS state
+MATCH (n:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
+SET n.died = toInteger($revision)`,
+  keepEnded: `
+CREATE (e:Ended {memory: $memory, revision: toInteger($revision), batch: toInteger($batch), ids: $ids, time: timestamp()})`,
+
+  /** The children of a node that has a new state are children of that one now. */
+  relink: `
+UNWIND $states AS state
+MATCH (old:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
+MATCH (old)-[link:CHILD]->(child:Node)
+OPTIONAL MATCH (new:Node {memory: $memory, id: state.id, born: toInteger($revision)})
+FOREACH (_ IN CASE WHEN new IS NOT NULL AND child.died = toInteger($never) THEN [true] ELSE [] END |
+  CREATE (new)-[:CHILD]->(child))
+DELETE link`,
+  unlink: `
+UNWIND $states AS state
+MATCH (old:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
+MATCH (:Node)-[link:CHILD]->(old)
+DELETE link`,
+
+  countChildren: `
+UNWIND $parents AS parent
+MATCH (n:Node {memory: $memory, id: parent.id, born: toInteger(parent.born)})
+SET n.children = n.children + toInteger(parent.count)`,
+
+  /** Answers the entries that appeared or disappeared. */
+  countSchema: `
+UNWIND $entries AS entry
+MERGE (s:SchemaEntry {memory: $memory, entry: entry.entry})
+ON CREATE SET s.count = 0
+SET s.count = s.count + toInteger(entry.count)
+WITH s, entry WHERE s.count = 0 OR s.count = toInteger(entry.count)
+RETURN s.entry AS entry, s.count AS count`,
+  removeSchema: `
+UNWIND $entries AS entry
+MATCH (s:SchemaEntry {memory: $memory, entry: entry})
+DELETE s`,
+
+  countDocuments: `
+UNWIND $fields AS field
+MERGE (t:Terms {memory: $memory, field: field.field})
+ON CREATE SET t.documents = 0
+SET t.documents = t.documents + toInteger(field.documents)`,
+  countTerms: `
+UNWIND $terms AS term
+MERGE (t:Term {memory: $memory, field: term.field, term: term.term})
+ON CREATE SET t.documents = 0
+SET t.documents = t.documents + toInteger(term.documents)`,
+
+  /** Ends a commit: the revision becomes the head, and with it everything of it visible. */
+  finish: `
+MATCH (m:Memory {key: $memory})
+SET m.revision = toInteger($revision), m.allocated = toInteger($revision), m.nodes = m.nodes + toInteger($nodes),
+  m.tokens = m.tokens + toInteger($tokens), m.children = m.children + toInteger($children),
+  m.schemaVersion = m.schemaVersion + toInteger($schemaChanges), m.updatedAt = toInteger($time),
+  m.purged = CASE WHEN $ends THEN toInteger($revision) ELSE m.purged END
+CREATE (:Revision {memory: $memory, revision: toInteger($revision), author: $author, message: $message,
+  time: toInteger($time)})
+CREATE (:Inbox {memory: $memory, job: $job, step: $step, revision: toInteger($revision), result: $result,
+  time: toInteger($time)})`,
+  forgetInbox: `
+MATCH (i:Inbox) WHERE i.memory = $memory AND i.time < toInteger($before)
+WITH i LIMIT toInteger($limit)
+DELETE i`,
+} as const;
+
+/** The statements of large change sets: `(:Staged)` is one batch of states that are written and not yet visible. */
+export const STAGED = {
+  /** Batch 0 has no states: it stands for the writer, who stops when it is gone. */
+  begin: `
+CREATE (:Staged {memory: $memory, revision: toInteger($revision), batch: 0, ids: [], time: timestamp()})`,
+
+  /** The lock of the memory, and which batches of the change set are there. */
+  batches: `
+MATCH (m:Memory {key: $memory})
+SET m.locked = true
+WITH m
+MATCH (s:Staged) WHERE s.memory = m.key AND s.revision = toInteger($revision) AND s.batch >= -1
+RETURN s.batch AS batch`,
+
+  add: `
+CREATE (:Staged {memory: $memory, revision: toInteger($revision), batch: toInteger($batch), ids: $ids, time: timestamp()})`,
+
+  /** Terms that the end of the change set counts are made before, so that it only changes numbers. */
+  prepareTerms: `
+UNWIND $terms AS term
+MERGE (t:Term {memory: $memory, field: term.field, term: term.term})
+ON CREATE SET t.documents = 0`,
+
+  end: `
+MATCH (s:Staged) WHERE s.memory = $memory AND s.revision = toInteger($revision) AND s.batch >= -1
+DELETE s`,
+
+  /** Stops the writers of all change sets of the memory that are not committed. */
+  stop: `
+MATCH (m:Memory {key: $memory})
+SET m.locked = true
+WITH m
+MATCH (s:Staged) WHERE s.memory = m.key AND s.revision >= 0 AND s.batch = 0
+SET s.batch = -1`,
+
+  left: `
+MATCH (s:Staged) WHERE s.memory = $memory AND s.revision >= 0 AND s.batch >= -1
+RETURN s.revision AS revision, s.batch AS batch
+ORDER BY s.batch DESC LIMIT 1`,
+
+  removeStates: `
+MATCH (s:Staged {memory: $memory, revision: toInteger($revision), batch: toInteger($batch)})
+UNWIND s.ids AS id
+MATCH (n:Node {memory: $memory, id: id, born: s.revision})
+DETACH DELETE n`,
+  removeRows: `
+MATCH (o:Outbox) WHERE o.memory = $memory AND o.revision = toInteger($revision)
+WITH o LIMIT toInteger($limit)
+DELETE o
+RETURN count(*) AS removed`,
+  remove: `
+MATCH (s:Staged {memory: $memory, revision: toInteger($revision), batch: toInteger($batch)})
+DELETE s`,
+} as const;

@@ -1,0 +1,350 @@
+/**
+ * A change set. Every transaction of it first takes the lock of the memory's node, so that those of one memory follow each
+ * other, and may be run twice by the driver.
+ *
+ * 1. The inbox: a step that was committed before answers its first result and changes nothing.
+ * 2. The head must be the revision that the change was computed against, and its terms must cover every counted field.
+ * 3. The change set gets a number that no other ever had; states are born with it. What has a larger number than the head is
+ *    seen by no reader.
+ * 4. Up to `BATCH_STATES` states: everything in one transaction. More: states and their outbox rows in transactions of that
+ *    size, each with a `(:Staged)` that names them.
+ * 5. The last transaction ends states, moves the counters, writes revision and inbox, and makes the number the head.
+ *
+ * If a writer dies between, its `(:Staged)` tell the next writer of the memory what to remove before it commits; while they
+ * are young, by the server's clock, it waits. A writer that was taken for dead finds its `(:Staged)` gone and stops.
+ */
+import { EspalierError, type MemoryScope, RETENTION_SECONDS } from "#core";
+import type { ChangeSet, CommitResult } from "#memory";
+import { countChange, countTerms, type FoundStates, type LiveState, type StayingChildren } from "./change-counts.js";
+import { COMMIT, STAGED } from "./commit-statements.js";
+import type { Database, Transaction } from "./database.js";
+import { ENDED_BATCH, purgeEnded } from "./ended-states.js";
+import { memoryKey, memoryNotFound } from "./memory-key.js";
+import { NEVER, nodeOf, type NodeRow, propertiesOf } from "./node-rows.js";
+import { OUTBOX_ROWS, rowsOf, type TrackedField } from "./outbox-rows.js";
+import { StagedWait, sweepStaged } from "./staged-states.js";
+import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
+
+/** States of one transaction: about half a second, and some MB of the server's heap. */
+const BATCH_STATES = 2_000;
+/** Rows of one statement: some MB on their way. */
+const STATEMENT_ROWS = 5_000;
+/** Inbox rows that a commit forgets at most: far more than it writes. */
+const FORGOTTEN_ROWS = 1_000;
+
+interface Head {
+  readonly revision: number;
+  readonly allocated: number;
+  readonly model: string;
+  readonly stagedMs: number | null;
+}
+
+/** What a change set needs to know of its memory before it writes. */
+interface Plan {
+  readonly revision: number;
+  readonly model: string;
+  readonly fields: readonly string[];
+  readonly found: FoundStates;
+  readonly counts: ReturnType<typeof countChange>;
+}
+
+/** How the first transaction of an attempt ended. */
+type Begun =
+  | { readonly kind: "done"; readonly result: CommitResult }
+  | { readonly kind: "staged"; readonly plan: Plan }
+  | { readonly kind: "waiting"; readonly stagedMs: number };
+
+/** The answer of a step that was committed before. @throws EspalierError `memory_not_found` */
+export async function findInInbox(
+  transaction: Transaction,
+  scope: MemoryScope,
+  step: ChangeSet["inbox"],
+): Promise<CommitResult | undefined> {
+  const [row] = await transaction.run<{ readonly revision: number | null; readonly result: string | null }>(
+    COMMIT.inbox,
+    { memory: memoryKey(scope), ...step },
+  );
+  if (row === undefined) throw memoryNotFound(scope);
+  if (row.revision === null || row.result === null) return undefined;
+  return { revision: row.revision, repeated: true, result: JSON.parse(row.result) as unknown };
+}
+
+/** @throws EspalierError `memory_not_found`, `revision_conflict`, `node_not_found` */
+export async function commitChange(database: Database, scope: MemoryScope, change: ChangeSet): Promise<CommitResult> {
+  const memory = memoryKey(scope);
+  await purgeEnded(database, memory);
+  const commit = new Commit(scope, change);
+  const wait = new StagedWait();
+  for (;;) {
+    const begun = await database.write((transaction) => commit.begin(transaction));
+    if (begun.kind === "done") return begun.result;
+    if (begun.kind === "staged") return stage(database, commit, begun.plan);
+    if (await wait.isDead(begun.stagedMs)) await sweepStaged(database, scope.tenant, memory);
+  }
+}
+
+async function stage(database: Database, commit: Commit, plan: Plan): Promise<CommitResult> {
+  for (let batch = 1; batch <= commit.batches; batch += 1) {
+    await database.write((transaction) => commit.writeBatch(transaction, plan, batch));
+  }
+  return database.write((transaction) => commit.end(transaction, plan));
+}
+
+class Commit {
+  readonly #memory: string;
+  readonly #ends: readonly string[];
+  /** The number of this call's own commit: if the driver runs that again, the inbox row it finds is its own. */
+  #revision: number | undefined;
+
+  constructor(
+    private readonly scope: MemoryScope,
+    private readonly change: ChangeSet,
+  ) {
+    this.#memory = memoryKey(scope);
+    this.#ends = [...new Set(change.ends)];
+  }
+
+  get batches(): number {
+    return Math.ceil(this.change.states.length / BATCH_STATES);
+  }
+
+  /** The whole commit if it is small, else its plan and its number. */
+  async begin(transaction: Transaction): Promise<Begun> {
+    const head = await this.#lock(transaction);
+    const before = await this.#findOwn(transaction);
+    if (before !== undefined) return { kind: "done", result: before };
+    this.#checkBase(head.revision);
+    if (head.stagedMs !== null) return { kind: "waiting", stagedMs: head.stagedMs };
+    const plan = await this.#plan(transaction, head);
+    if (this.batches > 1) {
+      await transaction.run(COMMIT.allocate, { memory: this.#memory, revision: plan.revision });
+      await transaction.run(STAGED.begin, { memory: this.#memory, revision: plan.revision });
+      return { kind: "staged", plan };
+    }
+    await this.#writeStates(transaction, plan, 1);
+    return { kind: "done", result: await this.#finish(transaction, plan) };
+  }
+
+  /** Writes one batch of a large change set; nothing if it is there already. */
+  async writeBatch(transaction: Transaction, plan: Plan, batch: number): Promise<void> {
+    const written = await this.#ownBatches(transaction, plan);
+    if (written.has(batch)) return;
+    await this.#writeStates(transaction, plan, batch);
+    const { terms } = countTerms(plan.fields, this.#statesOf(batch), []);
+    await this.#inParts(transaction, STAGED.prepareTerms, "terms", terms);
+    const ids = this.#statesOf(batch).map(({ id }) => id);
+    await transaction.run(STAGED.add, { memory: this.#memory, revision: plan.revision, batch, ids });
+  }
+
+  /** The last transaction of a large change set. */
+  async end(transaction: Transaction, plan: Plan): Promise<CommitResult> {
+    const head = await this.#lock(transaction);
+    const before = await this.#findOwn(transaction);
+    if (before !== undefined) return before;
+    await this.#ownBatches(transaction, plan);
+    this.#checkBase(head.revision);
+    this.#checkTermFields(await this.#termFields(transaction));
+    const result = await this.#finish(transaction, plan);
+    await transaction.run(STAGED.end, { memory: this.#memory, revision: plan.revision });
+    return result;
+  }
+
+  async #lock(transaction: Transaction): Promise<Head> {
+    const [head] = await transaction.run<Head>(COMMIT.lock, { memory: this.#memory });
+    if (head === undefined) throw memoryNotFound(this.scope);
+    return head;
+  }
+
+  async #findOwn(transaction: Transaction): Promise<CommitResult | undefined> {
+    const before = await findInInbox(transaction, this.scope, this.change.inbox);
+    return before && { ...before, repeated: before.revision !== this.#revision };
+  }
+
+  #checkBase(revision: number): void {
+    const { baseRevision } = this.change;
+    if (baseRevision === revision) return;
+    throw new EspalierError(
+      "revision_conflict",
+      `The change was made on revision ${baseRevision}, the memory is at ${revision}.`,
+      { details: { baseRevision, revision } },
+    );
+  }
+
+  async #termFields(transaction: Transaction): Promise<readonly string[]> {
+    const rows = await transaction.run<{ readonly field: string }>(COMMIT.termFields, { memory: this.#memory });
+    return ["", ...rows.map(({ field }) => field)];
+  }
+
+  #checkTermFields(fields: readonly string[]): void {
+    const { termFields } = this.change;
+    const field = fields.find((one) => termFields?.includes(one) === false);
+    if (field === undefined) return;
+    throw new EspalierError("revision_conflict", `The field ${field} was indexed after the change was made.`, {
+      details: { field },
+    });
+  }
+
+  /** Whether the change set is still this writer's, and its batches so far. @throws EspalierError `revision_conflict` */
+  async #ownBatches(transaction: Transaction, { revision }: Plan): Promise<ReadonlySet<number>> {
+    const rows = await transaction.run<{ readonly batch: number }>(STAGED.batches, { memory: this.#memory, revision });
+    const batches = new Set(rows.map(({ batch }) => batch));
+    if (batches.has(0)) return batches;
+    throw new EspalierError("revision_conflict", "Another writer of the memory took over; plan the change again.", {
+      details: { baseRevision: this.change.baseRevision },
+    });
+  }
+
+  async #plan(transaction: Transaction, head: Head): Promise<Plan> {
+    const fields = await this.#termFields(transaction);
+    this.#checkTermFields(fields);
+    const found = await this.#find(transaction);
+    const revision = head.allocated + 1;
+    this.#revision = revision;
+    return { revision, model: head.model, fields, found, counts: countChange(this.change, found) };
+  }
+
+  async #find(transaction: Transaction): Promise<FoundStates> {
+    const { states } = this.change;
+    const ended = await this.#readLive(transaction, this.#ends);
+    const missing = this.#ends.find((id) => !ended.has(id));
+    if (missing !== undefined) {
+      throw new EspalierError("node_not_found", `The change ends ${missing}, which is not live.`, {
+        details: { node: missing },
+      });
+    }
+    const known = new Set([...states.map(({ id }) => id), ...ended.keys()]);
+    const parentIds = [...states, ...ended.values()].flatMap(({ parentId }) => parentId ?? []);
+    const parents = await this.#readLive(
+      transaction,
+      [...new Set(parentIds)].filter((id) => !known.has(id)),
+    );
+    const retyped = states.filter(({ id, type }) => (ended.get(id)?.type ?? type) !== type).map(({ id }) => id);
+    const named = { memory: this.#memory, head: this.change.baseRevision, never: NEVER };
+    const staying =
+      retyped.length === 0
+        ? []
+        : await transaction.run<StayingChildren>(COMMIT.staying, { ...named, parents: retyped, ends: this.#ends });
+    return { ended, parents, staying };
+  }
+
+  async #readLive(transaction: Transaction, ids: readonly string[]): Promise<ReadonlyMap<string, LiveState>> {
+    const found = new Map<string, LiveState>();
+    for (let start = 0; start < ids.length; start += STATEMENT_ROWS) {
+      const rows = await transaction.run<NodeRow & { readonly children: number }>(COMMIT.live, {
+        ...{ memory: this.#memory, ids: ids.slice(start, start + STATEMENT_ROWS) },
+        ...{ head: this.change.baseRevision, never: NEVER },
+      });
+      for (const row of rows) found.set(row.id, { ...nodeOf(row), children: row.children });
+    }
+    return found;
+  }
+
+  #statesOf(batch: number): ChangeSet["states"] {
+    return this.change.states.slice((batch - 1) * BATCH_STATES, batch * BATCH_STATES);
+  }
+
+  /** States with their edges and outbox rows. */
+  async #writeStates(transaction: Transaction, plan: Plan, batch: number): Promise<void> {
+    const { revision, found, counts, model } = plan;
+    const states = this.#statesOf(batch);
+    if (states.length === 0) return;
+    const memory = this.#memory;
+    const first = (batch - 1) * BATCH_STATES;
+    const rows = states.map((state, index) => {
+      const children = (found.ended.get(state.id)?.children ?? 0) + (counts.children.get(state.id) ?? 0);
+      return propertiesOf(memory, state, { revision, ordinal: first + index, children });
+    });
+    await transaction.run(COMMIT.createStates, { rows });
+    const links = states.flatMap(({ id, parentId }) =>
+      parentId === null ? [] : [{ id, parent: parentId, born: found.parents.get(parentId)?.born ?? revision }],
+    );
+    await transaction.run(COMMIT.linkStates, { memory, revision, links });
+    const born = states.map((state) => ({ ...state, born: revision }));
+    const tracked = await this.#tracked(transaction);
+    const waits = { job: this.change.inbox.job, model };
+    await this.#writeRows(transaction, rowsOf(memory, born, { tracked, task: "vector", waits }));
+  }
+
+  #tracked(transaction: Transaction): Promise<readonly TrackedField[]> {
+    return transaction.run<TrackedField>(OUTBOX_ROWS.tracked, { memory: this.#memory });
+  }
+
+  async #writeRows(transaction: Transaction, rows: ReturnType<typeof rowsOf>): Promise<void> {
+    const named = { tenant: this.scope.tenant };
+    await this.#inParts(transaction, OUTBOX_ROWS.write, "rows", rows, named);
+  }
+
+  /** What makes the revision visible, in the order in which it must be done. */
+  async #finish(transaction: Transaction, plan: Plan): Promise<CommitResult> {
+    await this.#endStates(transaction, plan);
+    await this.#countChildren(transaction, plan);
+    const schemaChanged = await this.#countSchema(transaction, plan);
+    const { fields, terms } = countTerms(plan.fields, this.change.states, [...plan.found.ended.values()]);
+    await this.#inParts(transaction, COMMIT.countDocuments, "fields", fields);
+    await this.#inParts(transaction, COMMIT.countTerms, "terms", terms);
+    const { inbox, author, message, time } = this.change;
+    const result = JSON.stringify(this.change.result ?? null);
+    await transaction.run(COMMIT.forgetInbox, {
+      ...{ memory: this.#memory, before: time - RETENTION_SECONDS.inbox * 1_000, limit: FORGOTTEN_ROWS },
+    });
+    await transaction.run(COMMIT.finish, {
+      ...{ memory: this.#memory, revision: plan.revision, nodes: plan.counts.nodes, tokens: plan.counts.tokens },
+      ...{ children: plan.counts.children.get(null) ?? 0, schemaChanges: schemaChanged ? 1 : 0 },
+      ...{ ends: this.#ends.length > 0, author, message, time, ...inbox, result },
+    });
+    return { revision: plan.revision, repeated: false, result: JSON.parse(result) as unknown };
+  }
+
+  async #endStates(transaction: Transaction, { revision, found }: Plan): Promise<void> {
+    if (found.ended.size === 0) return;
+    const memory = this.#memory;
+    const states = [...found.ended.values()];
+    const named = { revision, never: NEVER };
+    const refs = states.map(({ id, born }) => ({ id, born }));
+    await this.#inParts(transaction, COMMIT.endStates, "states", refs, named);
+    await this.#inParts(transaction, COMMIT.relink, "states", refs, named);
+    await this.#inParts(transaction, COMMIT.unlink, "states", refs, named);
+    for (let start = 0; start < states.length; start += ENDED_BATCH) {
+      const ids = this.#ends.slice(start, start + ENDED_BATCH);
+      await transaction.run(COMMIT.keepEnded, { memory, revision, batch: start / ENDED_BATCH, ids });
+    }
+    // Whether a row of the state still waits must stay as it is found until the end.
+    await transaction.run(LOCK_TENANT, { lock: lockOf(this.scope.tenant) });
+    const tracked = await this.#tracked(transaction);
+    await this.#writeRows(transaction, rowsOf(memory, states, { tracked, task: "payload", revision }));
+  }
+
+  /** Of parents that stay; new states were written with their numbers. */
+  async #countChildren(transaction: Transaction, { found, counts }: Plan): Promise<void> {
+    const parents = [...counts.children].flatMap(([id, count]) => {
+      const parent = id === null ? undefined : found.parents.get(id);
+      return parent === undefined ? [] : [{ id: parent.id, born: parent.born, count }];
+    });
+    await this.#inParts(transaction, COMMIT.countChildren, "parents", parents);
+  }
+
+  /** Whether anything appeared or disappeared. */
+  async #countSchema(transaction: Transaction, { counts }: Plan): Promise<boolean> {
+    const entries = [...counts.schema].map(([entry, count]) => ({ entry, count }));
+    const edges = await transaction.run<{ readonly entry: string; readonly count: number }>(COMMIT.countSchema, {
+      ...{ memory: this.#memory, entries },
+    });
+    const gone = edges.filter(({ count }) => count === 0).map(({ entry }) => entry);
+    await this.#inParts(transaction, COMMIT.removeSchema, "entries", gone);
+    return edges.length > 0;
+  }
+
+  /** Runs a statement over rows, some thousand at a time; not at all where there are none. */
+  async #inParts(
+    transaction: Transaction,
+    statement: string,
+    parameter: string,
+    rows: readonly unknown[],
+    named: Readonly<Record<string, unknown>> = {},
+  ): Promise<void> {
+    for (let start = 0; start < rows.length; start += STATEMENT_ROWS) {
+      const part = { [parameter]: rows.slice(start, start + STATEMENT_ROWS) };
+      await transaction.run(statement, { memory: this.#memory, ...named, ...part });
+    }
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * A memory goes in two steps: one transaction replaces its node by a tombstone, and from then on it is unknown to everyone;
+ * then its rows go in bounded transactions. The tombstone stays until the points of the memory are gone too (`bury`), and
+ * whoever finds it can go on where a deletion that died stopped.
+ */
+import type { MemoryScope } from "#core";
+import type { DeletionCounts } from "#memory";
+import type { Database } from "./database.js";
+import { memoryKey, memoryNotFound } from "./memory-key.js";
+import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
+
+/** Rows that one transaction removes: about 200 ms; states with the largest texts fit into its memory. */
+const ROWS = 2_000;
+
+/** Removes up to `$limit` rows of one kind; `condition` is one on every property of an index. */
+const removeBy = (label: string, condition: string): string => `
+MATCH (n:${label}) WHERE ${condition}
+WITH n LIMIT toInteger($limit)
+DETACH DELETE n
+RETURN count(*) AS removed`;
+
+export const DELETION = {
+  bury: `
+MATCH (m:Memory {key: $memory})
+MERGE (t:Tombstone {key: $memory})
+SET t.tenant = $tenant, t.memory = $id, t.time = timestamp()
+DELETE m
+RETURN t.key AS key`,
+
+  tombstone: `
+MATCH (t:Tombstone {key: $memory})
+RETURN t.key AS key`,
+
+  nodes: removeBy("Node", "n.memory = $memory AND n.id > '' AND n.born >= 0"),
+  terms: removeBy("Term", "n.memory = $memory AND n.field >= '' AND n.term >= ''"),
+  revisions: removeBy("Revision", "n.memory = $memory AND n.revision >= 0"),
+  inbox: removeBy("Inbox", "n.memory = $memory AND n.job >= '' AND n.step >= ''"),
+  blobs: removeBy("Blob", "n.memory = $memory"),
+  others: [
+    removeBy("BlobChunk", "n.memory = $memory"),
+    removeBy("Outbox", "n.memory = $memory AND n.revision >= 0"),
+    removeBy("Tracked", "n.memory = $memory AND n.model >= '' AND n.field >= ''"),
+    removeBy("Terms", "n.memory = $memory AND n.field >= ''"),
+    removeBy("SchemaEntry", "n.memory = $memory AND n.entry >= ''"),
+    removeBy("Label", "n.memory = $memory"),
+    removeBy("Staged", "n.memory = $memory AND n.revision >= 0 AND n.batch >= -1"),
+    removeBy("Ended", "n.memory = $memory AND n.revision >= 0 AND n.batch >= 0"),
+  ],
+} as const;
+
+/** Counts are of this store alone: vectors lie elsewhere. @throws EspalierError `memory_not_found` */
+export async function deleteMemory(database: Database, scope: MemoryScope): Promise<DeletionCounts> {
+  const memory = memoryKey(scope);
+  let isOwn = false;
+  const buried = await database.write(async (transaction) => {
+    const rows = await transaction.run(DELETION.bury, { memory, tenant: scope.tenant, id: scope.memory });
+    // A second run of this work finds the tombstone of the first, whose answer was lost.
+    const isRepeat = isOwn && (await transaction.run(DELETION.tombstone, { memory })).length > 0;
+    isOwn = rows.length > 0;
+    return isOwn || isRepeat;
+  });
+  if (!buried) throw memoryNotFound(scope);
+  return removeRows(database, scope);
+}
+
+/** Removes what is left of a memory whose tombstone stands. Repeats safely. */
+export async function removeRows(database: Database, scope: MemoryScope): Promise<DeletionCounts> {
+  const remove = async (statement: string): Promise<number> => {
+    let removed = 0;
+    for (;;) {
+      const count = await removePart(database, scope, statement);
+      removed += count;
+      if (count < ROWS) return removed;
+    }
+  };
+  const counts = {
+    nodes: await remove(DELETION.nodes),
+    vectors: 0,
+    terms: await remove(DELETION.terms),
+    revisions: await remove(DELETION.revisions),
+    inbox: await remove(DELETION.inbox),
+    blobs: await remove(DELETION.blobs),
+  };
+  for (const statement of DELETION.others) await remove(statement);
+  return counts;
+}
+
+/** Before a memory is made where one was deleted: its rows must all be gone. One read where there was none. */
+export async function clearGround(database: Database, scope: MemoryScope): Promise<void> {
+  const named = { memory: memoryKey(scope) };
+  const [tombstone] = await database.read((transaction) => transaction.run(DELETION.tombstone, named));
+  if (tombstone !== undefined) await removeRows(database, scope);
+}
+
+async function removePart(database: Database, scope: MemoryScope, statement: string): Promise<number> {
+  return database.write(async (transaction) => {
+    await transaction.run(LOCK_TENANT, { lock: lockOf(scope.tenant) });
+    const [row] = await transaction.run<{ readonly removed: number }>(statement, {
+      ...{ memory: memoryKey(scope), limit: ROWS },
+    });
+    return row?.removed ?? 0;
+  });
+}

@@ -1,0 +1,42 @@
+/**
+ * Ended states stay in the indexes of the head for a while, for readers who read those at an older revision: they had asked
+ * for the head's bounds (`purged`) before the states ended. No reader's transaction lasts longer than `READ_MS`, so after
+ * that they can go; the next commit of the memory takes them out.
+ */
+import type { Database } from "./database.js";
+import { READ_MS } from "./settings.js";
+
+const KEEP_LIVE_MS = 2 * READ_MS;
+
+/** Ids of one `(:Ended)`, and of them in one transaction: some 100 ms. */
+export const ENDED_BATCH = 500;
+const BATCHES = 8;
+
+export const ENDED = {
+  isDue: `
+MATCH (e:Ended) WHERE e.memory = $memory AND e.revision >= 0 AND e.batch >= 0 AND e.time < timestamp() - toInteger($keepMs)
+RETURN e.batch AS batch LIMIT 1`,
+
+  purge: `
+MATCH (e:Ended) WHERE e.memory = $memory AND e.revision >= 0 AND e.batch >= 0 AND e.time < timestamp() - toInteger($keepMs)
+WITH e LIMIT toInteger($limit)
+CALL (e) {
+  UNWIND e.ids AS id
+  MATCH (n:Node {memory: $memory, id: id}) WHERE n.died = e.revision
+  REMOVE n.live
+}
+DELETE e
+RETURN count(*) AS purged`,
+} as const;
+
+/** Takes ended states that no reader can need any more out of the indexes of the head. One read where there are none. */
+export async function purgeEnded(database: Database, memory: string, keepMs = KEEP_LIVE_MS): Promise<void> {
+  const due = await database.read((transaction) => transaction.run(ENDED.isDue, { memory, keepMs }));
+  let isDone = due.length === 0;
+  while (!isDone) {
+    const [purged] = await database.write((transaction) =>
+      transaction.run<{ readonly purged: number }>(ENDED.purge, { memory, keepMs, limit: BATCHES }),
+    );
+    isDone = (purged?.purged ?? 0) < BATCHES;
+  }
+}

@@ -1,0 +1,207 @@
+/** What the trees in Neo4j answer when the server cannot do what it is asked, and when many ask at once. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import type { NewState } from "#memory";
+import { describeWithNeo4j, emptyNeo4j, startNeo4j, type TestNeo4j } from "../../../../test/support/neo4j.js";
+import { change, codeOf, comparison, idsOf, newMemory, SCOPE, state, step, TENANT } from "../contract/fixtures.js";
+import { Database } from "./database.js";
+import { memoryKey } from "./memory-key.js";
+import { migrate } from "./migrate.js";
+import { purgeEnded } from "./ended-states.js";
+import { Neo4jTreeStore } from "./tree-store.js";
+
+jest.setTimeout(240_000);
+
+/** More than one transaction of a commit holds. */
+const LARGE = 7_000;
+
+const large = (prefix: string): readonly NewState[] =>
+  Array.from({ length: LARGE }, (_, at) => state(`${prefix}${String(at).padStart(5, "0")}`, "Turn"));
+
+/** What lies in the graph of a memory that no reader may see. */
+async function leftovers(database: Database): Promise<unknown> {
+  const [row] = await database.read((transaction) =>
+    transaction.run(
+      `MATCH (m:Memory {key: $memory})
+       RETURN COUNT { MATCH (n:Node {memory: m.key}) WHERE n.born > m.revision } AS nodes,
+         COUNT { MATCH (o:Outbox {memory: m.key}) WHERE o.revision > m.revision } AS rows,
+         COUNT { MATCH (s:Staged {memory: m.key}) } AS staged`,
+      { memory: memoryKey(SCOPE) },
+    ),
+  );
+  return row;
+}
+
+const NOTHING = { nodes: 0, rows: 0, staged: 0 };
+
+await describeWithNeo4j("trees in Neo4j", (url) => {
+  let database: Database;
+  let tree: Neo4jTreeStore;
+  beforeEach(async () => {
+    await emptyNeo4j(url);
+    database = new Database({ url });
+    await migrate(database);
+    tree = new Neo4jTreeStore(database);
+    await tree.createMemory(TENANT, newMemory(SCOPE.memory));
+  });
+  afterEach(() => database.close());
+
+  test("a URL that is none, or of no server, is store_unavailable and says which setting to look at", async () => {
+    expect(() => new Database({ url: "http://nowhere" })).toThrow(/NEO4J_URL must be like bolt:/);
+    const nowhere = new Database({ url: "bolt://127.0.0.1:1", callMs: 2_000 });
+    expect(await codeOf(nowhere.ping())).toBe("store_unavailable");
+    await nowhere.close();
+    expect(await codeOf(nowhere.ping())).toBe("store_unavailable");
+  });
+
+  test("two replicas that migrate at once both start, and a name that is taken is refused", async () => {
+    await database.write((transaction) => transaction.run("DROP INDEX node_path"));
+    await database.write((transaction) => transaction.run("MATCH (v:Migration) DELETE v"));
+    const other = new Database({ url });
+    await Promise.all([migrate(database), migrate(other), migrate(other)]);
+    await database.write((transaction) => transaction.run("DROP INDEX node_path"));
+    await database.write((transaction) => transaction.run("CREATE INDEX node_path FOR (n:Other) ON (n.x)"));
+    await expect(migrate(other)).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("node_path"),
+    });
+    await database.write((transaction) => transaction.run("DROP INDEX node_path"));
+    await database.write((transaction) => transaction.run("MATCH (v:Migration) DELETE v"));
+    await migrate(other);
+    await other.close();
+  });
+
+  test("writers that commit on one revision at once: one takes effect, the others conflict", async () => {
+    const second = new Database({ url });
+    const other = new Neo4jTreeStore(second);
+    const stores = [tree, other, tree, other];
+    const calls = stores.map((store, at) => store.commit(SCOPE, change(0, { states: [state(`a${at}`, "A")] })));
+    const codes = await Promise.all(calls.map(codeOf));
+    expect([...codes].sort()).toEqual(["no error", ...Array(3).fill("revision_conflict")]);
+    expect(await tree.getMemory(SCOPE)).toMatchObject({ revision: 1, nodes: 1 });
+    expect(await tree.scan(SCOPE, { limit: 10 })).toHaveLength(1);
+    await second.close();
+  });
+
+  test("nobody ever sees a part of a large change set", async () => {
+    const writing = { isDone: false };
+    const committed = tree.commit(SCOPE, change(0, { states: large("b") })).finally(() => {
+      writing.isDone = true;
+    });
+    const seen = new Set<number>();
+    while (!writing.isDone) seen.add((await tree.scan(SCOPE, { limit: LARGE })).length);
+    await committed;
+    expect([...seen].filter((count) => count !== 0 && count !== LARGE)).toEqual([]);
+    expect(await tree.getMemory(SCOPE)).toMatchObject({ revision: 1, nodes: LARGE });
+    expect(await leftovers(database)).toEqual(NOTHING);
+  });
+
+  test("names and values that try to leave their place are names and values", async () => {
+    const evil = "`}) DETACH DELETE (n) //'\"\\ ☃ \u{1f600}";
+    await tree.commit(
+      SCOPE,
+      change(0, {
+        states: [
+          state("a0", evil, {
+            attributes: { [evil]: evil, memory: "mine", live: "x" },
+            metadata: { [`${evil}m`]: [evil] },
+          }),
+          state("a0.a0", "B", { attributes: { born: 5, "value:x": true } }),
+        ],
+      }),
+    );
+    const [found] = await tree.nodes(SCOPE, 1, ["nod_a0"]);
+    expect(found).toMatchObject({ type: evil, attributes: { [evil]: evil, memory: "mine", live: "x" } });
+    const steps = [step("child", evil, undefined, [comparison(evil, "=", evil)]), step("child", "B")];
+    const { rows } = await tree.run(SCOPE, 1, { contexts: "root", steps, values: false });
+    expect(rows.map(({ key }) => key.pathKey)).toEqual(["a0.a0"]);
+    expect((await tree.findChild(SCOPE, null, { type: evil, name: evil, value: evil }))?.id).toBe("nod_a0");
+    expect((await tree.schema(SCOPE)).types.map(({ type }) => type)).toContain(evil);
+  });
+
+  test("ended states stay for readers of older revisions when they leave the indexes of the head", async () => {
+    await tree.commit(SCOPE, change(0, { states: [state("a0", "A"), state("a0.a0", "B"), state("a1", "A")] }));
+    await tree.commit(SCOPE, change(1, { ends: ["nod_a0"], states: [state("a0", "A", { text: "new" })] }));
+    const edges = async (): Promise<unknown> =>
+      database.read((transaction) =>
+        transaction.run("MATCH (p:Node)-[:CHILD]->(c:Node) RETURN p.id AS parent, p.born AS born, c.id AS child"),
+      );
+    expect(await edges()).toEqual([{ parent: "nod_a0", born: 2, child: "nod_a0.a0" }]);
+    await purgeEnded(database, memoryKey(SCOPE), -1);
+    const [row] = await database.read((transaction) =>
+      transaction.run("MATCH (n:Node {id: 'nod_a0'}) RETURN count(*) AS states, count(n.live) AS live"),
+    );
+    expect(row).toEqual({ states: 2, live: 1 });
+    const texts = async (revision: number): Promise<readonly string[]> =>
+      (await tree.children(SCOPE, revision, null, { limit: 5 })).nodes.map(({ text }) => text);
+    expect([await texts(1), await texts(2)]).toEqual([
+      ["text of a0", "text of a1"],
+      ["new", "text of a1"],
+    ]);
+  });
+
+  test("a deletion that died is finished before the id is used again", async () => {
+    await tree.commit(SCOPE, change(0, { states: [state("a0", "A")] }));
+    const tombstone =
+      "MATCH (m:Memory) DELETE m CREATE (:Tombstone {key: $key, tenant: $tenant, memory: $memory, time: 1})";
+    await database.write((transaction) => transaction.run(tombstone, { key: memoryKey(SCOPE), ...SCOPE }));
+    await tree.createMemory(TENANT, newMemory(SCOPE.memory));
+    expect(idsOf(await tree.scan(SCOPE, { limit: 5 }))).toEqual([]);
+    expect(await leftovers(database)).toEqual(NOTHING);
+  });
+});
+
+await describeWithNeo4j("a Neo4j that fails", () => {
+  let server: TestNeo4j;
+  let database: Database;
+  beforeAll(async () => {
+    const started = await startNeo4j({ password: "correct horse" });
+    if ("skipped" in started) throw new Error(started.skipped);
+    server = started;
+    database = new Database({ url: server.uri, user: "neo4j", password: "correct horse" });
+    await migrate(database);
+  });
+  afterAll(async () => {
+    await database.close();
+    await server.close();
+  });
+
+  describe("asked with a wrong password", () => {
+    test("is store_unavailable and names the settings, without the password", async () => {
+      const wrong = new Database({ url: server.uri, user: "neo4j", password: "battery staple" });
+      await expect(wrong.ping()).rejects.toMatchObject({
+        code: "store_unavailable",
+        message: expect.stringMatching(/NEO4J_USER and NEO4J_PASSWORD/),
+      });
+      await wrong.close();
+    });
+  });
+
+  test("killed in the middle of a large change set, nothing half-visible is left, and a repeat completes it", async () => {
+    const tree = new Neo4jTreeStore(database);
+    await tree.createMemory(TENANT, newMemory(SCOPE.memory));
+    await tree.commit(SCOPE, change(0, { states: [state("a0", "A")] }));
+    const set = change(1, { states: large("b"), result: { inserted: LARGE } });
+    const broken = codeOf(tree.commit(SCOPE, set));
+    const staged = "MATCH (s:Staged) WHERE s.batch > 0 RETURN s.batch AS batch";
+    while ((await database.read((transaction) => transaction.run(staged))).length === 0);
+    await server.kill();
+    expect(await broken).toBe("store_unavailable");
+    await server.start();
+    expect(idsOf(await tree.scan(SCOPE, { limit: LARGE }))).toEqual(["nod_a0"]);
+    expect(await leftovers(database)).not.toEqual(NOTHING);
+    const again = await tree.commit(SCOPE, set);
+    expect(again).toMatchObject({ repeated: false, result: { inserted: LARGE } });
+    expect(await tree.getMemory(SCOPE)).toMatchObject({ nodes: LARGE + 1, revision: again.revision });
+    expect(await tree.commit(SCOPE, set)).toEqual({ ...again, repeated: true });
+    expect(await leftovers(database)).toEqual(NOTHING);
+  });
+
+  test("that says nothing is given up on in time", async () => {
+    const hasty = new Database({ url: server.uri, user: "neo4j", password: "correct horse", callMs: 1_000 });
+    await hasty.ping();
+    await server.freeze();
+    expect(await codeOf(hasty.ping())).toBe("store_unavailable");
+    await server.thaw();
+    await hasty.close();
+  });
+});

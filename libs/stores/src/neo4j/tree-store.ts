@@ -1,0 +1,149 @@
+import { type MemoryScope, NODE_FIELD, type NodeState } from "#core";
+import type {
+  ChangeSet,
+  ChildPage,
+  CommitResult,
+  DeletionCounts,
+  Memory,
+  MemoryPatch,
+  MemorySchema,
+  NewMemory,
+  TreeStore,
+} from "#memory";
+import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
+import { commitChange, findInInbox } from "./commit.js";
+import type { Database } from "./database.js";
+import { clearGround, deleteMemory } from "./delete-memory.js";
+import { createMemory, listMemories, readMemory, updateMemory } from "./memories.js";
+import { track } from "./outbox-tracking.js";
+import { readPaths } from "./read-paths.js";
+import { readSchema } from "./schema.js";
+import { executeEvidence, executeRun } from "./structure.js";
+import {
+  readChildBy,
+  readChildren,
+  readLastChild,
+  readNewestGrandchild,
+  readNodes,
+  readPage,
+  type ReadScope,
+  readScope,
+  readSubtrees,
+} from "./tree-reads.js";
+
+/**
+ * Trees in Neo4j: every axis is an index range over path keys. Vectors and term weights of a change set are not kept here;
+ * its outbox rows say which points have to be made.
+ */
+export class Neo4jTreeStore implements TreeStore {
+  constructor(private readonly database: Database) {}
+
+  async createMemory(tenant: string, memory: NewMemory): Promise<Memory> {
+    await clearGround(this.database, { tenant, memory: memory.id });
+    return this.database.write((transaction) => createMemory(transaction, tenant, memory));
+  }
+
+  getMemory(scope: MemoryScope): Promise<Memory> {
+    return this.database.read((transaction) => readMemory(transaction, scope));
+  }
+
+  listMemories(tenant: string, query: Parameters<TreeStore["listMemories"]>[1]): Promise<readonly Memory[]> {
+    return this.database.read((transaction) => listMemories(transaction, tenant, query));
+  }
+
+  /** A memory that takes another model has every text tracked under it before this returns. */
+  async updateMemory(scope: MemoryScope, patch: MemoryPatch, time: number): Promise<Memory> {
+    const { embeddingModel: model } = patch;
+    const memory = await this.database.write((transaction) => updateMemory(transaction, scope, patch, time));
+    if (model !== undefined) await track(this.database, scope, { model, field: NODE_FIELD });
+    return memory;
+  }
+
+  /** Counts of this store: `vectors` is 0. The tombstone stays until `Outbox.bury`. */
+  deleteMemory(scope: MemoryScope): Promise<DeletionCounts> {
+    return deleteMemory(this.database, scope);
+  }
+
+  schema(scope: MemoryScope): Promise<MemorySchema> {
+    return this.database.read((transaction) => readSchema(transaction, scope));
+  }
+
+  commit(scope: MemoryScope, change: ChangeSet): Promise<CommitResult> {
+    return commitChange(this.database, scope, change);
+  }
+
+  inbox(scope: MemoryScope, job: string, step: string): Promise<CommitResult | undefined> {
+    return this.database.read((transaction) => findInInbox(transaction, scope, { job, step }));
+  }
+
+  run(
+    scope: MemoryScope,
+    revision: number,
+    run: StructuralRun,
+  ): Promise<{ readonly rows: readonly RunRow[]; readonly trace: StatementTrace }> {
+    return this.#at(scope, revision, (read) => executeRun(read.transaction, read, run));
+  }
+
+  evidence(
+    scope: MemoryScope,
+    revision: number,
+    request: EvidenceRequest,
+  ): Promise<{ readonly rows: readonly EvidenceRow[]; readonly trace: StatementTrace }> {
+    return this.#at(scope, revision, (read) => executeEvidence(read.transaction, read, request));
+  }
+
+  nodes(scope: MemoryScope, revision: number, ids: readonly string[]): Promise<readonly NodeState[]> {
+    return this.#at(scope, revision, (read) => readNodes(read, ids));
+  }
+
+  paths(scope: MemoryScope, revision: number, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#at(scope, revision, (read) => readPaths(read, ids));
+  }
+
+  subtrees(
+    scope: MemoryScope,
+    revision: number,
+    ids: readonly string[],
+    limit: number,
+  ): ReturnType<TreeStore["subtrees"]> {
+    return this.#at(scope, revision, (read) => readSubtrees(read, ids, limit));
+  }
+
+  children(
+    scope: MemoryScope,
+    revision: number,
+    parentId: string | null,
+    page: { readonly limit: number; readonly after?: string },
+  ): Promise<ChildPage> {
+    return this.#at(scope, revision, (read) => readChildren(read, parentId, page));
+  }
+
+  lastChild(scope: MemoryScope, parentId: string | null): ReturnType<TreeStore["lastChild"]> {
+    return this.#at(scope, undefined, (read) => readLastChild(read, parentId));
+  }
+
+  findChild(
+    scope: MemoryScope,
+    parentId: string | null,
+    child: { readonly type: string; readonly name: string; readonly value: string },
+  ): Promise<NodeState | undefined> {
+    return this.#at(scope, undefined, (read) => readChildBy(read, parentId, child));
+  }
+
+  newestGrandchild(scope: MemoryScope, id: string, type: string): Promise<NodeState | undefined> {
+    return this.#at(scope, undefined, (read) => readNewestGrandchild(read, id, type));
+  }
+
+  scan(scope: MemoryScope, page: { readonly after?: string; readonly limit: number }): Promise<readonly NodeState[]> {
+    return this.#at(scope, undefined, (read) => readPage(read, page));
+  }
+
+  /** Reads at a revision, or at the head. */
+  #at<Result>(
+    scope: MemoryScope,
+    revision: number | undefined,
+    read: (at: ReadScope) => Promise<Result>,
+  ): Promise<Result> {
+    return this.database.read(async (transaction) => read(await readScope(transaction, scope, revision)));
+  }
+}
