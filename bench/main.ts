@@ -8,10 +8,11 @@ import { locomo } from "./benches/locomo.js";
 import { queryOverhead } from "./benches/query-overhead.js";
 import { requests } from "./benches/requests.js";
 import { scan } from "./benches/scan.js";
+import { stores } from "./benches/stores.js";
 import { describeMachine } from "./machine.js";
 import { printReport } from "./print-report.js";
 
-const BENCHES: readonly Bench[] = [requests, locomo, queryOverhead, scan, axes, ingest, footprint];
+const BENCHES: readonly Bench[] = [requests, locomo, queryOverhead, scan, axes, stores, ingest, footprint];
 
 interface Options {
   readonly json?: string;
