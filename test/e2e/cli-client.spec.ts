@@ -106,14 +106,66 @@ test(
   SLOW_MS,
 );
 
+test(
+  "memories and their schemas are listed, for people and for programs",
+  async () => {
+    const listed = await json<{ readonly items: readonly { readonly id: string; readonly name: string }[] }>(
+      "memories",
+    );
+    expect(listed.items.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["trip", "errands", "plot", "support"]),
+    );
+    expect((await run("memories")).stdout).toMatch(/mem_\w{26} +errands +artifact +3 +1 +\d{4}-/);
+    expect((await run("memories", "--label", "user=nobody")).stdout).toBe("no memories\n");
+    const { stdout } = await run("schema", "errands");
+    expect(stdout).toMatch(/type +nodes +below +attributes +metadata/);
+    expect(stdout).toMatch(/Item +2 +List +name \(string\)/);
+    expect(stdout).toMatch(/List +1 +the root +name \(string\)/);
+    const schema = await json<{ readonly types: readonly { readonly type: string }[] }>("schema", "errands");
+    expect(schema.types.map(({ type }) => type).toSorted()).toEqual(["Item", "List"]);
+  },
+  SLOW_MS,
+);
+
+test(
+  "a query shows what lies below its rows, and says why it has none",
+  async () => {
+    const whole = await run("query", "errands", "/List", "--subtree");
+    expect(whole.stdout).toMatch(/\/List\[1\] +List +name: errands\n +Item +name: buy apples and pears\n/);
+    const tight = await run("query", "errands", "//Item", "--max-tokens", "1");
+    expect([tight.code, tight.stdout.startsWith("no rows\n")]).toEqual([0, true]);
+    expect(tight.stderr).toMatch(/the first row alone has more than 1 tokens: raise --max-tokens/);
+    await running.request("POST", "/v1/memories", { name: "new" });
+    expect((await run("query", "new", "//Item")).stderr).toMatch(/warning: This memory is empty/);
+  },
+  SLOW_MS,
+);
+
+test("with --json a failure is the problem on stdout, beside the sentence on stderr", async () => {
+  const refused = await run("query", "errands", "//Itm", "--json");
+  expect(refused.code).toBe(1);
+  expect(JSON.parse(refused.stdout)).toMatchObject({ code: "unknown_type", status: 422, near: ["Item"] });
+  expect(refused.stderr).toMatch(/\(unknown_type\)[^]*bin\/espalier schema MEMORY lists the types/);
+  const local = await run("query", "nowhere", "//Day", "--json");
+  expect([local.code, JSON.parse(local.stdout)]).toEqual([
+    1,
+    { type: "about:blank", title: "The command failed", detail: expect.stringMatching(/^There is no memory nowhere/) },
+  ]);
+});
+
 test("what is wrong is said in a sentence on stderr, with the place in a query", async () => {
   copyFileSync(join(ROOT, "package.json"), join(place, "unknown.txt"));
+  writeFileSync(join(place, "open.xml"), "<Trip>");
+  writeFileSync(join(place, "odd.json"), '{"type": "two words"}');
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [["query", "nowhere", "//Day"], /There is no memory nowhere/],
     [["query", "mem_01h455vb4pex5vsknk084sn02q", "//Day"], /memory_not_found/],
     [["query", "errands", "//Item["], /\(syntax_error\)[^]*\^/],
     [["import", "x", join(place, "missing.json")], /cannot be read/],
     [["import", "x", join(place, "unknown.txt")], /has no known ending/],
+    [["import", "x", join(place, "open.xml")], /open\.xml: xml, line 1/],
+    [["import", "x", join(place, "odd.json")], /odd\.json: tree\[0\]\.type.*\(invalid_name\)/],
+    [["import", "mem_123", join(place, "odd.json")], /mem_123 begins like the id of a memory and is none/],
     [["query", "errands", "//Item", "--key", "esp_wrong"], /unauthorized/],
     [["query", "errands", "//Item", "--url", "http://127.0.0.1:9"], /Nothing answers at http:\/\/127\.0\.0\.1:9/],
   ];

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
-import { ConfigError, EspalierError } from "#core";
-import { CommandError } from "./command-error.js";
+import { failureProblem, failureText } from "./failure.js";
 import { ROOT } from "./locations.js";
+import { printJson } from "./output.js";
 
 /**
  * The command line. Each command lives in a file of its own that is loaded when it is called: a query does not pay for the
  * server. Results go to stdout, everything else to stderr; exit code 1 with a sentence when a command fails, 2 when it was
- * called wrongly.
+ * called wrongly. A command with --json that fails prints the problem as JSON as well.
  */
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -19,6 +19,12 @@ const program = new Command("espalier")
   .showHelpAfterError("(bin/espalier --help lists the commands and their options)")
   .exitOverride();
 
+/** What the command was asked to print. */
+const output = { json: false };
+program.hook("preAction", (_program, command) => {
+  output.json = command.opts<{ readonly json?: true }>().json === true;
+});
+
 /** A command with the options that every client has. */
 const client = (text: string): Command =>
   program
@@ -26,7 +32,7 @@ const client = (text: string): Command =>
     .option("--url <url>", "where the API is (default: ESPALIER_URL, else the up of the data folder)")
     .option("--key <key>", "API key (default: ESPALIER_KEY, else admin.key of the data folder)")
     .option("--data <folder>", "data folder (default: ESPALIER_DATA, else .espalier)")
-    .option("--json", "print JSON");
+    .option("--json", "print JSON, of a failure the problem");
 
 program
   .command("up")
@@ -70,11 +76,25 @@ client("query")
   .option("--min-ratio <x>", "only rows with at least this share of the best score", fraction)
   .option("--max-tokens <n>", "stop before the rows have more tokens than this", whole)
   .option("--no-evidence", "leave the evidence out")
-  .option("--subtree", "with --json: what lies below each row")
+  .option("--subtree", "what lies below each row")
   .option("--no-validate", "unknown types and attributes answer no rows instead of an error")
   .option("--trace", "print how the rows were scored")
   .action(async (memory: string, query: string, options: import("./commands/query.js").QueryOptions) => {
     await (await import("./commands/query.js")).query(memory, query, options);
+  });
+
+client("memories")
+  .description("list the memories, the newest first")
+  .option("--label <name=value>", "only those with this label; may be given several times", label, [])
+  .action(async (options: import("./commands/memories.js").MemoriesOptions) => {
+    await (await import("./commands/memories.js")).memories(options);
+  });
+
+client("schema")
+  .description("list the types of a memory with their attributes: the names that queries can use")
+  .argument("<memory>", "id or name")
+  .action(async (memory: string, options: import("./commands/schema.js").SchemaOptions) => {
+    await (await import("./commands/schema.js")).schema(memory, options);
   });
 
 client("doctor")
@@ -109,18 +129,15 @@ function port(text: string): number {
   return value;
 }
 
+function label(text: string, before: readonly string[]): readonly string[] {
+  if (!/^[^=]+=/.test(text)) throw new InvalidArgumentError("It must be NAME=VALUE.");
+  return [...before, text];
+}
+
 function fraction(text: string): number {
   const value = Number(text);
   if (text === "" || !(value >= 0 && value <= 1)) throw new InvalidArgumentError("It must be a number from 0 to 1.");
   return value;
-}
-
-/** The sentence of an error that was foreseen; the whole error of one that was not. */
-function told(error: unknown): string {
-  if (error instanceof CommandError || error instanceof EspalierError || error instanceof ConfigError) {
-    return error.message;
-  }
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 try {
@@ -130,6 +147,7 @@ try {
     // Commander has said it already; help and version end well.
     process.exit("exitCode" in error && error.exitCode === 0 ? 0 : EXIT_USAGE);
   }
-  process.stderr.write(`${told(error)}\n`);
+  process.stderr.write(`${failureText(error)}\n`);
+  if (output.json) printJson(failureProblem(error));
   process.exit(EXIT_FAILED);
 }

@@ -1,6 +1,6 @@
 import { colors } from "./colors.js";
 import { printValue, type Attributes } from "#core";
-import type { QueryResult, ResultRow } from "#memory";
+import type { QueryResult, ResultRow, SubtreeNode } from "#memory";
 import { cut, table } from "./output.js";
 
 /** The answer of a query over HTTP. */
@@ -12,6 +12,8 @@ export interface QueryAnswer extends QueryResult {
 /** Characters of attributes in a row of the table, and evidence rows shown under it. */
 const ATTRIBUTE_CHARACTERS = 100;
 const EVIDENCE_ROWS = 3;
+/** Nodes shown of what lies below a row, in document order. */
+const SUBTREE_NODES = 50;
 
 /** The rows of an answer as a table, with the best evidence under each row. */
 export function queryTable(answer: QueryAnswer): string {
@@ -25,11 +27,23 @@ function linesOf(row: ResultRow): string[][] {
     .slice(0, EVIDENCE_ROWS)
     .map(({ score, path }) => [colors.dim(`  ${score.toFixed(3)}`), colors.dim(`  ${path}`), "", ""]);
   const left = evidence.length - shown.length;
+  const subtree = row.subtree === undefined ? [] : subtreeLines(row.subtree.children, 1);
+  const hidden = subtree.length - SUBTREE_NODES;
   return [
     [row.score.toFixed(3), row.path, row.type, attributesText(row.attributes)],
     ...shown,
     ...(left > 0 ? [["", colors.dim(`  and ${left} more`), "", ""]] : []),
+    ...subtree.slice(0, SUBTREE_NODES),
+    ...(hidden > 0 ? [["", "", "", `and ${hidden} more below it: --json has all`]] : []),
   ];
+}
+
+/** A line for each node, its type indented by its depth. */
+function subtreeLines(nodes: readonly SubtreeNode[], depth: number): string[][] {
+  return nodes.flatMap(({ type, attributes, children }) => [
+    ["", "", `${"  ".repeat(depth)}${type}`, attributesText(attributes)],
+    ...subtreeLines(children, depth + 1),
+  ]);
 }
 
 function attributesText(attributes: Attributes): string {

@@ -1,24 +1,23 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { CommandError } from "../command-error.js";
-
-/** A problem+json answer, as far as the command line shows it. */
-interface Problem {
-  readonly title?: string;
-  readonly detail?: string;
-  readonly code?: string;
-  readonly advice?: string;
-  readonly caret?: string;
-  readonly errors?: readonly { readonly path: string; readonly message: string }[];
-}
+import { problemText, type Problem } from "./problem.js";
 
 /** A memory, as far as the command line shows it. */
 export interface MemoryAnswer {
   readonly id: string;
   readonly name: string;
   readonly structure: string;
+  readonly labels: Readonly<Record<string, string>>;
   readonly revision: number;
   readonly nodes: number;
   readonly tokens: number;
+  readonly createdAt: string;
+}
+
+/** A page of a list. */
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly nextCursor?: string;
 }
 
 /** A job, as far as the command line follows it. */
@@ -63,21 +62,9 @@ export class ApiClient {
         await pause(Math.min(LONGEST_PAUSE_MS, (Number.isFinite(seconds) ? seconds : 1) * 1_000));
         continue;
       }
-      throw new CommandError(problemText(await problemIn(response), response.status));
+      const problem = await problemIn(response);
+      throw new CommandError(problemText(problem, response.status), { problem });
     }
-  }
-
-  /** The memory with that id or name. Undefined if there is none. */
-  async findMemory(idOrName: string): Promise<MemoryAnswer | undefined> {
-    const named = await this.call<{ readonly items: readonly MemoryAnswer[] }>(
-      `/v1/memories?${new URLSearchParams({ name: idOrName, limit: "2" }).toString()}`,
-    );
-    if (named.items.length > 1) {
-      throw new CommandError(`Several memories have the name ${idOrName}: give the id of one instead.`);
-    }
-    if (named.items[0] !== undefined) return named.items[0];
-    if (!/^mem_[0-9a-z]{26}$/.test(idOrName)) return undefined;
-    return this.call<MemoryAnswer>(`/v1/memories/${idOrName}`);
   }
 
   /** Follows a job to its end. @throws CommandError if it did not complete */
@@ -87,7 +74,8 @@ export class ApiClient {
       onProgress(job.progress);
       if (job.state === "completed") return job;
       if (job.state !== "queued" && job.state !== "active") {
-        throw new CommandError(`The job ${id} ended as ${job.state}: ${problemText(job.error ?? {})}`);
+        const problem = job.error ?? {};
+        throw new CommandError(problemText(problem), { problem }).of(`The job ${id} ended as ${job.state}`);
       }
       await pause(FOLLOW_MS);
     }
@@ -120,15 +108,4 @@ async function problemIn(response: Response): Promise<Problem> {
   } catch {
     return {};
   }
-}
-
-/** What a person needs of a problem: what was wrong, where, and what to do. */
-function problemText(problem: Problem, status?: number): string {
-  const what =
-    problem.detail ?? problem.title ?? (status === undefined ? "no reason given" : `the server answered ${status}`);
-  const lines = [`${what}${problem.code === undefined ? "" : ` (${problem.code})`}`];
-  for (const error of problem.errors ?? []) lines.push(`  ${error.path}: ${error.message}`);
-  if (problem.caret !== undefined) lines.push(problem.caret);
-  if (problem.advice !== undefined) lines.push(problem.advice);
-  return lines.join("\n");
 }

@@ -15,9 +15,10 @@ export interface ConnectionOptions {
 export function connectionOf(
   options: ConnectionOptions,
   environment: NodeJS.ProcessEnv,
-): { readonly url: string | undefined; readonly key: string | undefined } {
+): { readonly folder: string; readonly url: string | undefined; readonly key: string | undefined } {
   const folder = dataFolder(options.data ?? setting(environment, "ESPALIER_DATA") ?? ".espalier");
   return {
+    folder: folder.path,
     url: options.url ?? setting(environment, "ESPALIER_URL") ?? readRunning(folder)?.url,
     key: options.key ?? setting(environment, "ESPALIER_KEY") ?? keyIn(folder.keyFile),
   };
@@ -25,10 +26,10 @@ export function connectionOf(
 
 /** A client for that connection. @throws CommandError if nothing says where the API is */
 export function openClient(options: ConnectionOptions, environment: NodeJS.ProcessEnv): ApiClient {
-  const { url, key } = connectionOf(options, environment);
+  const { folder, url, key } = connectionOf(options, environment);
   if (url === undefined) {
     throw new CommandError(
-      "No running Espalier was found: start it with bin/espalier up, or name one with --url (and its key with --key).",
+      `No running Espalier was found in the data folder ${folder}: start it with bin/espalier up, or name another folder with --data, or a server with --url (and its key with --key).`,
     );
   }
   if (!URL.canParse(url)) throw new CommandError(`${url} is no URL: give one like http://127.0.0.1:7700.`);

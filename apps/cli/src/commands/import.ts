@@ -1,6 +1,7 @@
 import { SingleBar } from "cli-progress";
 import type { ApiClient, MemoryAnswer } from "../client/api-client.js";
 import { openClient, type ConnectionOptions } from "../client/connection.js";
+import { findMemory } from "../client/find-memory.js";
 import { CommandError } from "../command-error.js";
 import { readImport, structureFor } from "../importing/read-import.js";
 import { runImport, type OnImportProgress } from "../importing/run-import.js";
@@ -18,12 +19,16 @@ export async function importFile(memoryName: string, file: string, options: Impo
   const { memory, created } = await findOrCreate(client, memoryName, structureFor(content));
   if (content.kind === "messages" && memory.structure !== "conversation") {
     throw new CommandError(
-      `${memoryName} is ${memory.structure}, a transcript needs a conversation memory: use another name.`,
+      `${memoryName} is ${memory.structure}, a transcript needs a conversation memory: import ${file} under another name.`,
     );
   }
   const started = performance.now();
   const bar = progressBar();
-  const summary = await runImport({ client, memory: memory.id, content, onProgress: bar.update }).finally(bar.stop);
+  const summary = await runImport({ client, memory: memory.id, content, onProgress: bar.update })
+    .catch((error: unknown) => {
+      throw error instanceof CommandError ? error.of(file) : error;
+    })
+    .finally(bar.stop);
   const seconds = (performance.now() - started) / 1_000;
   if (options.json === true) {
     printJson({ memory: memory.id, name: memory.name, created, ...summary, seconds: Number(seconds.toFixed(3)) });
@@ -40,7 +45,7 @@ async function findOrCreate(
   name: string,
   structure: Structure,
 ): Promise<{ readonly memory: MemoryAnswer; readonly created: boolean }> {
-  const found = await client.findMemory(name);
+  const found = await findMemory(client, name);
   if (found !== undefined) return { memory: found, created: false };
   const memory = await client.call<MemoryAnswer>("/v1/memories", { method: "POST", body: { name, structure } });
   return { memory, created: true };

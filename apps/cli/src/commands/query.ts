@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from "../client/connection.js";
 import { openClient } from "../client/connection.js";
+import { requireMemory } from "../client/find-memory.js";
 import { CommandError } from "../command-error.js";
 import { print, printJson, say } from "../output.js";
 import { queryFooter, queryTable, type QueryAnswer } from "../query-table.js";
@@ -21,8 +22,7 @@ export interface QueryOptions extends ConnectionOptions {
 /** `espalier query MEMORY QUERY` */
 export async function query(memoryName: string, text: string, options: QueryOptions): Promise<void> {
   const client = openClient(options, process.env);
-  const memory = await client.findMemory(memoryName);
-  if (memory === undefined) throw new CommandError(`There is no memory ${memoryName}: import one, or check the name.`);
+  const memory = await requireMemory(client, memoryName);
   const answer = await client.call<QueryAnswer>(`/v1/memories/${memory.id}/query`, {
     method: "POST",
     headers: { prefer: "wait=120" },
@@ -35,6 +35,9 @@ export async function query(memoryName: string, text: string, options: QueryOpti
     return;
   }
   print(queryTable(answer));
+  if (answer.rows.length === 0 && answer.truncated && options.maxTokens !== undefined) {
+    say(`warning: the first row alone has more than ${options.maxTokens} tokens: raise --max-tokens.`);
+  }
   for (const { message } of answer.warnings) say(`warning: ${message}`);
   print(queryFooter(answer));
   if (options.trace === true) printJson(answer.trace);

@@ -1,7 +1,9 @@
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
+import { EspalierError } from "#core";
 import { parseXml, type Structure } from "#memory";
 import { CommandError } from "../command-error.js";
+import { failureProblem } from "../failure.js";
 import { readTranscript, type Transcript } from "./read-transcript.js";
 
 /** A node of a tree file. Only its shape is known here; the server checks what it says. */
@@ -30,12 +32,22 @@ export async function readImport(file: string): Promise<ImportContent> {
     throw new CommandError(`${file} cannot be read (${(error as Error).message}): check the path.`, { cause: error });
   });
   const ending = extname(file).toLowerCase();
-  if (ending === ".xml") return { kind: "tree", roots: parseXml(text) as unknown as readonly ImportNode[] };
+  if (ending === ".xml") return { kind: "tree", roots: readXml(text, file) };
   if (ending === ".jsonl" || ending === ".ndjson") return { kind: "messages", transcript: readTranscript(text, file) };
   if (ending === ".json") return { kind: "tree", roots: readTrees(text, file) };
   throw new CommandError(
     `${file} has no known ending: name a tree .json or .xml, and a chat transcript .jsonl (one message a line).`,
   );
+}
+
+/** The server takes no larger XML than fits one insert, so the file is read here. */
+function readXml(text: string, file: string): readonly ImportNode[] {
+  try {
+    return parseXml(text) as unknown as readonly ImportNode[];
+  } catch (error) {
+    if (!(error instanceof EspalierError)) throw error;
+    throw new CommandError(`${file}: ${error.message}`, { cause: error, problem: failureProblem(error) });
+  }
 }
 
 function readTrees(text: string, file: string): readonly ImportNode[] {
