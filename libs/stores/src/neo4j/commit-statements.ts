@@ -47,11 +47,14 @@ UNWIND $rows AS row
 CREATE (n:Node)
 SET n = row`,
 
-  /** `$links`: id of a new state, and the state of its parent. */
+  /** `$links`: id of a new state, and the state of its parent. Two seeks for each, one after the other. */
   linkStates: `
 UNWIND $links AS link
 MATCH (parent:Node {memory: $memory, id: link.parent, born: toInteger(link.born)})
-MATCH (child:Node {memory: $memory, id: link.id, born: toInteger($revision)})
+CALL (link) {
+  MATCH (child:Node {memory: $memory, id: link.id, born: toInteger($revision)})
+  RETURN child
+}
 CREATE (parent)-[:CHILD]->(child)`,
 
   /** `keepEnded` remembers the ids for the time when no reader needs the ended states in the indexes of the head. */
