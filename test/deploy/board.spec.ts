@@ -77,6 +77,13 @@ test("what is exported and ours is on the board, with a text that says what it i
   }
 });
 
+test("the page for whoever runs it names every metric of ours, and none that is not exported", async () => {
+  const families = [...(await exportedSeries()).keys()].map((name) => name.replace(/_(bucket|sum|count)$/, ""));
+  const named = textOf("docs/operations/distributed.md").match(/(?<=`)espalier_\w+/g);
+  const ours = families.filter((name) => name.startsWith("espalier_"));
+  expect([...new Set(named)].sort()).toEqual([...new Set(ours)].sort());
+});
+
 test("every chart has a unit, a description and a data source that is provisioned", () => {
   const { datasources } = parse(textOf("deploy/grafana/provisioning/datasources.yml")) as {
     datasources: { uid: string; url: string }[];
