@@ -28,7 +28,7 @@ export interface RelayOptions {
   readonly claimId: () => string;
   /** Claims that may always wait for a worker. */
   readonly waiting: number;
-  /** Shares of tenants; 1 for all when absent. */
+  /** Shares of tenants, over 0; 1 for all when absent. */
   readonly weightOf?: (tenant: string) => number;
 }
 
