@@ -1,7 +1,7 @@
 import { randomId, systemClock, type Config } from "#core";
 import { createBackground, createJobClient, createRequestLedger } from "#jobs";
 import { openEmbeddingModels } from "#models";
-import { openStores, type Stores } from "#stores";
+import { openStoresOf, type Stores } from "#stores";
 import type { Metrics } from "#telemetry";
 import { ensureAdminKey, type FirstKey } from "./auth/admin-key.js";
 import type { ApartDependencies } from "./dependencies.js";
@@ -22,7 +22,7 @@ export async function openApi(
   options: { readonly metrics?: Metrics } = {},
 ): Promise<OpenApi> {
   await using opened = new AsyncDisposableStack();
-  const stores = openStores({ folder: config.dataFolder, clock: systemClock });
+  const stores = openStoresOf(config, systemClock);
   opened.defer(() => stores.close());
   const shared = { redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock };
   const jobs = createJobClient({ ...shared, ids: randomId });

@@ -2,7 +2,7 @@ import { randomId, systemClock, type Config } from "#core";
 import { createBackground, createJobClient, type JobSettings, type PayloadStore } from "#jobs";
 import { Inserter, liesApart, Reader, WriteQueue, type MemoryServices } from "#memory";
 import { checkEntailer, openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
-import { openStores, type Stores } from "#stores";
+import { openStoresOf, type Stores } from "#stores";
 import type { Metrics } from "#telemetry";
 import type { ApartRuntime } from "./apart/apart-runtime.js";
 import { Pressure } from "./apart/pressure.js";
@@ -37,7 +37,7 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
   const { metrics, jobSettings = {} } = options;
   if (config.entailment !== undefined) await checkEntailer(config.entailment, config);
   await using opened = new AsyncDisposableStack();
-  const stores = options.openStores?.() ?? openStores({ folder: config.dataFolder, clock: systemClock });
+  const stores = options.openStores?.() ?? openStoresOf(config, systemClock);
   opened.defer(() => stores.close());
   const models = { modelsFolder: config.modelsFolder, now: () => performance.now(), ...hooksOf(metrics) };
   const timed = <T extends object>(store: string, target: T): T =>

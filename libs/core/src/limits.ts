@@ -158,6 +158,10 @@ export const LIMITS = {
   cachedEmbeddings: 500_000,
   /** Entailment values in the tenants' persistent caches together; the oldest go first. */
   cachedEntailments: 5_000_000,
+  /** Vectors of one tenant's cache in Redis (about 30 MB of 384 dimensions); the oldest go first. */
+  tenantCachedEmbeddings: 20_000,
+  /** Entailment values of one tenant's cache in Redis; the oldest go first. */
+  tenantCachedEntailments: 200_000,
 } as const;
 
 /** Seconds of retention. */

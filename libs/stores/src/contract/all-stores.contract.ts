@@ -4,12 +4,12 @@ import { describeLexicalIndex, describeVectorStore } from "./search.contract.js"
 import { describeCacheStore, describeSideStores } from "./side-stores.contract.js";
 import { describeTreeStore } from "./tree-store.contract.js";
 
-/** The whole contract: a suite per port, and every read against the reference. */
-export function describeStores(name: string, open: OpenEmpty): void {
+/** The whole contract: a suite per port, and every read against the reference, over `histories` random ones. */
+export function describeStores(name: string, open: OpenEmpty, histories?: number): void {
   describeTreeStore(name, open);
   describeVectorStore(name, open);
   describeLexicalIndex(name, open);
   describeCacheStore(name, open);
   describeSideStores(name, open);
-  describeAgainstReference(name, open);
+  describeAgainstReference(name, open, histories);
 }

@@ -8,14 +8,14 @@ import { type Edit, FIELDS, HistoryWriter, histories, termsOf } from "./random-h
 import { filterOver, randomFilters, randomPaths, randomRuns, randomVectors, runOver } from "./random-reads.js";
 import { holdsFor } from "./seed.js";
 
-/** Random cases of one property. Each makes a memory of its own in the same stores. */
-const RUNS = 60;
+/** Random histories; each makes a memory of its own in the same stores. */
+const HISTORIES = 60;
 
 /** Every read, at every revision of random histories, answers what the in-memory reference answers. */
-export function describeAgainstReference(name: string, open: OpenEmpty): void {
+export function describeAgainstReference(name: string, open: OpenEmpty, cases = HISTORIES): void {
   describe(`${name}: against the reference`, () => {
     let tested: Stores;
-    let cases = 0;
+    let memories = 0;
     beforeAll(async () => {
       tested = await open();
     });
@@ -30,9 +30,9 @@ export function describeAgainstReference(name: string, open: OpenEmpty): void {
     });
 
     test("runs, evidence, nodes and searches are equal at every revision of a random history", async () => {
-      await holdsFor(RUNS, reads, async (of) => {
-        cases += 1;
-        const scope = { tenant: TENANT, memory: `mem_${cases}` };
+      await holdsFor(cases, reads, async (of) => {
+        memories += 1;
+        const scope = { tenant: TENANT, memory: `mem_${memories}` };
         const reference = inMemoryStores();
         await replay([tested, reference], scope, of.history);
         for (let revision = 0; revision <= of.history.length; revision += 1) {

@@ -45,8 +45,11 @@ export class QdrantLexicalIndex implements LexicalIndex {
     terms: QueryTermWeights,
     states: readonly StateRef[],
   ): Promise<Float64Array> {
-    if (terms.size === 0 || states.length === 0) return new Float64Array(states.length);
-    const { connection, collections } = this.parts;
+    const { connection, collections, ledger } = this.parts;
+    if (terms.size === 0 || states.length === 0) {
+      await ledger.memory(scope);
+      return new Float64Array(states.length);
+    }
     const { model, pending } = await this.#pending(scope, read);
     const weighed = new Map(pending.map((point) => [stateKey(point), valueOf(point.text, terms)]));
     const collection = await collections.find(model);
@@ -65,8 +68,11 @@ export class QdrantLexicalIndex implements LexicalIndex {
     filter: NodeFilter,
     { above, limit }: { readonly above: number; readonly limit?: number },
   ): Promise<readonly ScoredKey[]> {
-    if (terms.size === 0) return [];
-    const { connection, collections, payloads } = this.parts;
+    const { connection, collections, ledger, payloads } = this.parts;
+    if (terms.size === 0) {
+      await ledger.memory(scope);
+      return [];
+    }
     const { model, pending } = await this.#pending(scope, read, filter);
     const collection = await collections.find(model);
     await payloads.catchUp(scope, { model, field: read.field }, collection);

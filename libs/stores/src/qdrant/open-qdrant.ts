@@ -1,4 +1,4 @@
-import type { LexicalIndex, PointInventory, VectorStore } from "#memory";
+import type { LexicalIndex, PointInventory } from "#memory";
 import type { PointLedger } from "../distributed/point-ledger.js";
 import { Collections } from "./collections.js";
 import { QdrantConnection, type QdrantSettings } from "./connection.js";
@@ -12,7 +12,7 @@ const DEFAULT_EXACT_BELOW = 20_000;
 
 /** The ports that a Qdrant fills, beside trees that lie elsewhere. */
 export interface QdrantStores {
-  readonly vectors: VectorStore;
+  readonly vectors: QdrantVectorStore;
   readonly lexical: LexicalIndex;
   readonly points: PointInventory;
   /** Errors: `store_unavailable`. */

@@ -35,7 +35,10 @@ export class QdrantVectorStore implements VectorStore {
     states: readonly StateRef[],
   ): Promise<Float64Array> {
     const collection = await this.#collection(model, vector);
-    if (collection === undefined) return new Float64Array(states.length).fill(Number.NaN);
+    if (collection === undefined || states.length === 0) {
+      await this.parts.ledger.memory(scope);
+      return new Float64Array(states.length).fill(Number.NaN);
+    }
     return scoresOf(this.parts.connection, namedPoints(collection, scope, ofField(states, field)), vector);
   }
 
@@ -72,6 +75,18 @@ export class QdrantVectorStore implements VectorStore {
   async upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void> {
     for (const [model, own] of Map.groupBy(points, (point) => point.model)) {
       for (const page of pagesOf(own)) await this.#upsertPage(scope, model, page);
+    }
+  }
+
+  /**
+   * Whether vectors could be stored as they are: of one length per model, that of the model's collection.
+   * @throws EspalierError `model_dimension`
+   */
+  async check(vectors: readonly Pick<VectorPoint, "model" | "embedding">[]): Promise<void> {
+    for (const [model, own] of Map.groupBy(vectors, (vector) => vector.model)) {
+      const dimension = own[0]?.embedding.vector.length ?? 0;
+      const collection = (await this.parts.collections.find(model)) ?? { name: "", model, dimension, quantized: false };
+      for (const { embedding } of own) checkDimension(collection, embedding.vector.length);
     }
   }
 
