@@ -151,7 +151,7 @@ describe("a refused request changes nothing", () => {
     });
     refused(answer, 400, "invalid_request");
     const paths = answer.body.errors.map(({ path }) => path);
-    expect(paths).toEqual(expect.arrayContaining(["name", "labels.user", "structure", ""]));
+    expect(paths).toEqual(expect.arrayContaining(["name", "labels.user", "structure", "colour"]));
     refused(await bench.client.query(memory, { query: "//Day", limit: 3 }), 400, "invalid_request");
     refused(await insert({ tree: { type: "Day" }, colour: "red" }), 400, "invalid_request");
     refused(await insert({ tree: { type: "Day", colour: "red" } }), 400, "invalid_request");
@@ -171,7 +171,7 @@ describe("a refused request changes nothing", () => {
     });
     refused(answer, 400, "invalid_request");
     expect(answer.body.errors.map(({ path }) => path).sort()).toEqual([
-      ...["messages[0].speaker", "messages[0].text", "messages[2]", "messages[2].speaker", "messages[2].time"],
+      ...["messages[0].speaker", "messages[0].text", "messages[2].colour", "messages[2].speaker", "messages[2].time"],
     ]);
   });
 

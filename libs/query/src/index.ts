@@ -9,6 +9,7 @@ export {
   type Evaluation,
 } from "./evaluate.js";
 export { compareInstants, parseInstant, type Instant } from "./instant.js";
+export { nearNames } from "./near-names.js";
 export { parse, type ParsedQuery } from "./parse.js";
 export * from "./plan.js";
 export type * from "./ports.js";

@@ -1,17 +1,10 @@
 import type { z } from "zod";
 import { ERRORS, EspalierError, type ErrorCode } from "#core";
 import { fewFields } from "#jobs";
+import { problemsOf, type IssueProblem } from "./issue-text.js";
 
 /** Problems of one request that are listed; the rest are counted. */
 const LISTED_PROBLEMS = 100;
-
-/** `rows[3].name` for `["rows", 3, "name"]`. */
-function pathText(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, part) => {
-    if (typeof part === "number") return `${text}[${part}]`;
-    return text === "" ? String(part) : `${text}.${String(part)}`;
-  }, "");
-}
 
 /** Of a union, the branch that came closest, of a record's key, what is wrong with it: both say little themselves. */
 function flatten(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
@@ -21,6 +14,11 @@ function flatten(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
     issues.flatMap((inner) => flatten({ ...inner, path: [...issue.path, ...inner.path] })),
   );
   return branches.reduce((best, branch) => (branch.length < best.length ? branch : best));
+}
+
+/** One problem a place: what follows a first one there, as the length of what is no text, says nothing more. */
+function firstOfEach(problems: readonly IssueProblem[]): readonly IssueProblem[] {
+  return [...new Map(problems.toReversed().map((problem) => [problem.path, problem])).values()].toReversed();
 }
 
 /** A custom issue can name a code of the registry (`params: { code }`): limits and texts have codes of their own. */
@@ -41,12 +39,11 @@ export function validate<Schema extends z.ZodType>(
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.flatMap(flatten);
-  const errors = issues
-    .slice(0, LISTED_PROBLEMS)
-    .map((issue) => ({ path: pathText(issue.path), message: issue.message }));
+  const problems = firstOfEach(issues.flatMap((issue) => problemsOf(issue, schema, value)));
+  const errors = problems.slice(0, LISTED_PROBLEMS);
   const first = errors[0];
   const where = first === undefined || first.path === "" ? `the ${what}` : `${what} ${first.path}`;
-  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : "";
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
   const code = issues.map(codeOf).find((found) => found !== undefined) ?? "invalid_request";
   throw new EspalierError(code, `${where}: ${first?.message ?? "does not fit"}${more}`, { details: { errors } });
 }
