@@ -170,7 +170,7 @@ export const ERRORS = {
   invalid_structure: input(
     422,
     "The insert does not fit the memory's structure",
-    "See the structure's rules in the docs.",
+    'Messages need a memory created with {"structure": "conversation"}; any structure takes a tree.',
   ),
   too_many_nodes: limit(422, "Too many nodes in one insert", "Split the insert."),
   tree_too_deep: limit(422, "The tree is too deep", "Flatten it; the limit is in `detail`."),

@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { EspalierError } from "#core";
-import { insertPayloads } from "#jobs";
+import { insertPayload, insertPayloads } from "#jobs";
 import { checkInsert, type Memory } from "#memory";
 import { validateBody } from "../http/validate.js";
-import { insertBody, type InsertBody } from "../wire/insert.js";
+import type { InsertBody } from "../wire/insert.js";
 
 /** What an insert can bring; exactly one of them. */
 const KINDS = ["tree", "xml", "messages"] as const;
@@ -20,7 +20,7 @@ export function parseInsert(body: unknown, memory: Pick<Memory, "structure">): I
 
 /** The schema of the kind that a body brings, so that its problems are those of that kind. */
 function schemaOf(body: unknown): z.ZodType<InsertBody> {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) return insertBody;
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return insertPayload;
   const [kind, ...others] = KINDS.filter((each) => Object.hasOwn(body, each));
   if (kind !== undefined && others.length === 0) return insertPayloads[kind];
   const message = `must have exactly one of ${KINDS.join(", ")}`;

@@ -71,6 +71,16 @@ test("requests refuse unknown fields, and the document says so", () => {
   }
 });
 
+test("an insert's tree is spelt out, as deep as it goes", () => {
+  const { NewTree, Insert } = document.components.schemas as Record<string, unknown>;
+  expect(JSON.stringify(Insert)).toContain('"#/components/schemas/NewTree"');
+  expect(NewTree).toMatchObject({
+    required: ["type"],
+    additionalProperties: false,
+    properties: { children: { type: "array", items: { $ref: "#/components/schemas/NewTree" } } },
+  });
+});
+
 test("each operation has problems as its errors", () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {

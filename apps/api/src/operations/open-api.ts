@@ -1,9 +1,15 @@
-import { createDocument, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from "zod-openapi";
+import {
+  createDocument,
+  type ZodOpenApiMediaTypeObject,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+} from "zod-openapi";
 import { z } from "zod";
 import { ERRORS, type ErrorCode } from "#core";
 import type { Operation } from "../http/operation.js";
 import { ALL_OPERATIONS } from "../http/operations.js";
 import { problemShape } from "../wire/problem.js";
+import { EXAMPLES } from "./examples.js";
 
 /** Version of the API, the first part of its paths. */
 const API_VERSION = "1.0.0";
@@ -53,12 +59,14 @@ function problemResponses(operation: Operation): ZodOpenApiOperationObject["resp
 }
 
 function responsesOf(operation: Operation): ZodOpenApiOperationObject["responses"] {
-  const good = Object.entries(operation.responses).map(([status, response]) => {
+  const good = Object.entries(operation.responses).map(([status, response], index) => {
     const mediaType = response.mediaType ?? "application/json";
     const schema = response.schema ?? {
       type: mediaType === "application/json" ? ("object" as const) : ("string" as const),
     };
-    return [status, { description: response.description, content: { [mediaType]: { schema } } }];
+    const example = index === 0 ? EXAMPLES[operation.id]?.answer : undefined;
+    const content = { [mediaType]: { schema, ...(example !== undefined && { example }) } };
+    return [status, { description: response.description, content }];
   });
   return { ...(Object.fromEntries(good) as ZodOpenApiOperationObject["responses"]), ...problemResponses(operation) };
 }
@@ -86,6 +94,11 @@ function headersOf(operation: Operation): z.ZodObject | undefined {
   return Object.keys(shape).length === 0 ? undefined : z.object(shape);
 }
 
+function bodyOf({ id }: Operation, schema: z.ZodType): ZodOpenApiMediaTypeObject {
+  const bodies = Object.entries(EXAMPLES[id]?.bodies ?? {});
+  return { schema, examples: Object.fromEntries(bodies.map(([name, value]) => [name, { value }])) };
+}
+
 function operationObject(operation: Operation): ZodOpenApiOperationObject {
   const names = [...operation.path.matchAll(/:([a-z]+)/g)].map((match) => match[1] ?? "");
   const header = headersOf(operation);
@@ -99,7 +112,7 @@ function operationObject(operation: Operation): ZodOpenApiOperationObject {
       ...(header !== undefined && { header }),
     },
     ...(operation.body !== undefined && {
-      requestBody: { required: true, content: { "application/json": { schema: operation.body } } },
+      requestBody: { required: true, content: { "application/json": bodyOf(operation, operation.body) } },
     }),
     responses: responsesOf(operation),
     security: operation.scope === undefined ? [] : [{ key: [] }],

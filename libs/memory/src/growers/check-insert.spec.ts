@@ -15,7 +15,9 @@ test("any structure takes a tree, only a conversation takes messages", () => {
   expect(checkInsert({ tree: { type: "A" } }, conversation).kind).toBe("tree");
   expect(checkInsert({ xml: "<A/>" }, artifact)).toMatchObject({ kind: "tree", under: null });
   expect(checkInsert(messages({}), conversation).kind).toBe("messages");
-  expect(errorOf(() => checkInsert(messages({}), artifact)).code).toBe("invalid_structure");
+  const wrong = errorOf(() => checkInsert(messages({}), artifact));
+  expect(wrong.code).toBe("invalid_structure");
+  expect(wrong.message).toContain('a memory created with {"structure": "conversation"}');
 });
 
 test("`under` must look like a node id", () => {

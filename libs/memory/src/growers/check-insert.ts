@@ -21,7 +21,7 @@ export function checkInsert(request: InsertRequest, memory: Pick<Memory, "struct
     if (memory.structure !== "conversation") {
       throw new EspalierError(
         "invalid_structure",
-        "messages need a memory of structure conversation; insert a tree here.",
+        `This memory is of structure ${memory.structure}, which takes trees; messages go into a memory created with {"structure": "conversation"}.`,
         {
           details: { structure: memory.structure },
         },
