@@ -32,6 +32,11 @@ node_package() {
   esac
 }
 
+# What npm says went wrong, without the place of its own log; all of its last lines if it says nothing so.
+npm_errors() {
+  grep -E '^npm (error|ERR!) ' "$1" | grep -v 'complete log' | head -n 12 | grep . || tail -n 3 "$1"
+}
+
 # Installs beside the final place and moves there in one step: a run that is killed, or two at once, leave nothing half-way.
 fetch_node() {
   command -v npm >/dev/null 2>&1 ||
@@ -47,7 +52,8 @@ fetch_node() {
   set -- "$package@$node_major"
   [ "$(major_of npm)" -ge 10 ] 2>/dev/null || set -- "$@" npm@11
   if ! npm install --prefix "$staging" --no-audit --no-fund --loglevel=error "$@" >"$staging/log" 2>&1; then
-    fail "npm could not fetch Node $node_major ($(tail -n 1 "$staging/log")): check the network and the registry that npm uses, then run this again."
+    fail "npm could not fetch Node $node_major: check the network and the registry that npm uses (behind a proxy see the README), then run this again. npm said:
+$(npm_errors "$staging/log")"
   fi
   is_new_enough "$staging/node_modules/$package/bin/node" ||
     fail "The Node $node_major that npm fetched does not run on this system: install Node $node_major or newer yourself, then run this again."
