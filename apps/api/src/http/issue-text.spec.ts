@@ -64,4 +64,7 @@ test("a part that only its presence is asked of is missing", () => {
 test("a problem with a sentence of its own keeps it", () => {
   const own = z.strictObject({ name: z.string().refine(() => false, "must rhyme") });
   expect(told({ name: "x" }, own)).toEqual(["name: must rhyme"]);
+  expect(told({ name: "" }, z.strictObject({ name: z.string().min(1, "needs a name") }))).toEqual([
+    "name: needs a name",
+  ]);
 });

@@ -38,7 +38,11 @@ function unknownField(name: string, known: readonly string[]): string {
 /** No field has a longer name; distances of longer ones cost time. */
 const LONGEST_NAME = 64;
 
+/** Our sentences stand behind a path, so they begin small; the validator's begin with a capital. */
+const VALIDATORS = /^\p{Lu}/u;
+
 function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
+  if (!VALIDATORS.test(issue.message)) return issue.message;
   if (issue.code === "invalid_type") return wrongKind(issue.expected, value);
   if (issue.code === "too_small") return atLeast(issue.origin, Number(issue.minimum));
   if (issue.code === "too_big") return `must ${bounded(issue.origin, "at most", Number(issue.maximum))}`;
