@@ -2,7 +2,7 @@ import js from "@eslint/js";
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["dist/", "node_modules/", ".tools/", ".models/", "coverage/", "**/*.cjs"] },
+  { ignores: ["dist/", "node_modules/", ".tools/", ".models/", ".cache/", "coverage/", "**/*.cjs"] },
   js.configs.recommended,
   ...tseslint.configs.strictTypeChecked,
   ...tseslint.configs.stylisticTypeChecked,

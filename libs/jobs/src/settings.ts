@@ -104,7 +104,7 @@ const LANE: LaneSettings = {
 };
 
 /** The settings of both lanes; a query is small, so its turns are. */
-export const LANE_SETTINGS: Readonly<Record<LaneName, LaneSettings>> = {
+const LANE_SETTINGS: Readonly<Record<LaneName, LaneSettings>> = {
   interactive: { ...LANE, quantum: 100 },
   batch: { ...LANE, window: 200 },
 };

@@ -13,7 +13,7 @@ import { Lane, type LaneName, type Released } from "./lane.js";
 export type { LaneName };
 
 /** The lane of each kind; jobs of a kind without one go to their queue at once (their rows were chosen fairly before). */
-export const LANE_OF: Readonly<Record<JobKind, LaneName | undefined>> = {
+const LANE_OF: Readonly<Record<JobKind, LaneName | undefined>> = {
   query: "interactive",
   insert: "batch",
   maintain: "batch",

@@ -6,7 +6,7 @@ import { describeStores } from "../contract/all-stores.contract.js";
 jest.setTimeout(120_000);
 
 /** Each call is a round trip or more: fewer histories than of stores in the process. */
-const HISTORIES = 12;
+const HISTORIES = 4;
 
 await describeDistributed("distributed stores", ({ open }) => {
   describeStores("distributed", open, HISTORIES);

@@ -2,6 +2,7 @@ import { LIMITS, type MemoryScope } from "#core";
 import type { Outbox, OutboxRow, OutboxTask, Outstanding, PointExpectation, PointRef, TenantBacklog } from "#memory";
 import type { Database, Transaction } from "./database.js";
 import { expectation, expected } from "./expected-points.js";
+import { removeRows } from "./delete-memory.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { type NewRow, OUTBOX_ROWS, rowsOf } from "./outbox-rows.js";
 import { OUTBOX } from "./outbox-statements.js";
@@ -186,7 +187,9 @@ export class Neo4jOutbox implements Outbox {
     return this.database.read((transaction) => transaction.run<MemoryScope>(OUTBOX.tombstones, { limit }));
   }
 
+  /** Rows that a deletion left when its process died go first. */
   async bury(scope: MemoryScope): Promise<void> {
+    await removeRows(this.database, scope);
     await this.database.write((transaction) => transaction.run(OUTBOX.bury, { memory: memoryKey(scope) }));
   }
 
