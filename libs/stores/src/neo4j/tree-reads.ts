@@ -114,6 +114,11 @@ export async function readScope(transaction: Transaction, scope: MemoryScope, re
   return { transaction, memory, liveness: { head: at >= head.purged, revision: at }, rootChildren };
 }
 
+/** The scope of a read that the head's indexes serve, of a memory that is taken to be there. */
+export function headScope(transaction: Transaction, scope: MemoryScope, revision: number): ReadScope {
+  return { transaction, memory: memoryKey(scope), liveness: { head: true, revision }, rootChildren: undefined };
+}
+
 /** States by id, in the ids' order. */
 export async function readNodes(scope: ReadScope, ids: readonly string[]): Promise<readonly NodeState[]> {
   const found = await nodesById(scope, ids);

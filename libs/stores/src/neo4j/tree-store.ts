@@ -26,6 +26,7 @@ import {
   readNewestGrandchild,
   readNodes,
   readPage,
+  headScope,
   type ReadScope,
   readScope,
   readSubtrees,
@@ -81,7 +82,7 @@ export class Neo4jTreeStore implements TreeStore {
     revision: number,
     run: StructuralRun,
   ): Promise<{ readonly rows: readonly RunRow[]; readonly trace: StatementTrace }> {
-    return this.#at(scope, revision, (read) => executeRun(read.transaction, read, run));
+    return this.#hopingForHead(scope, revision, (read) => executeRun(read.transaction, read, run));
   }
 
   evidence(
@@ -89,15 +90,15 @@ export class Neo4jTreeStore implements TreeStore {
     revision: number,
     request: EvidenceRequest,
   ): Promise<{ readonly rows: readonly EvidenceRow[]; readonly trace: StatementTrace }> {
-    return this.#at(scope, revision, (read) => executeEvidence(read.transaction, read, request));
+    return this.#hopingForHead(scope, revision, (read) => executeEvidence(read.transaction, read, request));
   }
 
   nodes(scope: MemoryScope, revision: number, ids: readonly string[]): Promise<readonly NodeState[]> {
-    return this.#at(scope, revision, (read) => readNodes(read, ids));
+    return this.#hopingForHead(scope, revision, (read) => readNodes(read, ids));
   }
 
   paths(scope: MemoryScope, revision: number, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    return this.#at(scope, revision, (read) => readPaths(read, ids));
+    return this.#hopingForHead(scope, revision, (read) => readPaths(read, ids));
   }
 
   subtrees(
@@ -136,6 +137,27 @@ export class Neo4jTreeStore implements TreeStore {
 
   scan(scope: MemoryScope, page: { readonly after?: string; readonly limit: number }): Promise<readonly NodeState[]> {
     return this.#at(scope, undefined, (read) => readPage(read, page));
+  }
+
+  /**
+   * The same for a revision that nearly always is served by the head's indexes: the memory is looked up beside the read, in
+   * one round trip, and only where it turns out otherwise is the read made again.
+   */
+  #hopingForHead<Result>(
+    scope: MemoryScope,
+    revision: number,
+    read: (at: ReadScope) => Promise<Result>,
+  ): Promise<Result> {
+    return this.database.read(async (transaction) => {
+      const [found, hoped] = await Promise.allSettled([
+        readScope(transaction, scope, revision),
+        read(headScope(transaction, scope, revision)),
+      ]);
+      if (found.status === "rejected") throw found.reason;
+      if (!found.value.liveness.head) return read(found.value);
+      if (hoped.status === "rejected") throw hoped.reason;
+      return hoped.value;
+    });
   }
 
   /** Reads at a revision, or at the head. */
