@@ -184,6 +184,8 @@ describe("real answers have the shapes of the document", () => {
     const key = await expectShape(OPERATIONS.createKey, "/v1/admin/keys", { body: { scopes: ["read"] } }, 201);
     await expectShape(OPERATIONS.listKeys, "/v1/admin/keys");
     await expectShape(OPERATIONS.deleteKey, `/v1/admin/keys/${key.body.id}`);
+    await expectShape(OPERATIONS.getDrift, "/v1/admin/drift");
+    await expectShape(OPERATIONS.repairDrift, "/v1/admin/drift/repair", {}, 202);
     await expectShape(OPERATIONS.live, "/health/live");
     await expectShape(OPERATIONS.ready, "/health/ready");
     const metrics = await expectShape(OPERATIONS.metrics, "/metrics");

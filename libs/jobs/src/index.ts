@@ -8,6 +8,7 @@ export { createJobClient, type JobClientOptions, type QueueAges } from "./job-cl
 export { JOB_KINDS, JOB_NAMES, type JobName } from "./job-names.js";
 export { startJobWorkers, type JobWorkers, type JobWorkersOptions, type StopLimits } from "./job-workers.js";
 export * from "./payloads.js";
+export { connectRedis } from "./redis.js";
 export { requeueActive } from "./requeue-active.js";
 export type { RunOutcome, RunReport } from "./run-job.js";
 export { SerializedPayload } from "./serialized-payload.js";

@@ -19,6 +19,20 @@ export function ofMemory({ tenant, memory }: MemoryScope): Condition[] {
   return [equal("tenant", tenant), equal("memory", memory)];
 }
 
+/** The points of one field of states that came with one revision. */
+export function statesOf(
+  scope: MemoryScope,
+  { field, born }: { readonly field: string; readonly born: number },
+  nodes: ReadonlySet<string>,
+): Condition[] {
+  return [
+    ...ofMemory(scope),
+    equal("field", field),
+    { key: "born", range: { gte: born, lte: born } },
+    { key: "node", match: { any: [...nodes] } },
+  ];
+}
+
 /** Points by name, where they are. */
 export const named = (ids: readonly string[]): Condition => ({ has_id: [...ids] });
 

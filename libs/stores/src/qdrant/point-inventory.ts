@@ -3,7 +3,8 @@ import type { PointInventory, StoredPoint } from "#memory";
 import type { StateRef } from "#scoring";
 import type { Collection } from "./collections.js";
 import { deleteMemoryPoints } from "./delete-points.js";
-import { namedPoints, pagesOf, present, removePoints } from "./named-points.js";
+import { statesOf } from "./filter-conditions.js";
+import { namedPoints, pagesOf, present } from "./named-points.js";
 import { pageOfPoints } from "./scroll-points.js";
 import { unlessGone } from "./unless-gone.js";
 import type { QdrantParts } from "./vector-store.js";
@@ -29,7 +30,10 @@ export class QdrantPointInventory implements PointInventory {
     points: readonly (StateRef & { readonly field: string })[],
   ): Promise<void> {
     const collection = await this.parts.collections.find(model);
-    if (collection !== undefined) await removePoints(this.parts.connection, namedPoints(collection, scope, points));
+    if (collection === undefined) return;
+    for (const of of Map.groupBy(points, ({ field, born }) => JSON.stringify([field, born])).values()) {
+      for (const page of pagesOf(of)) await this.#removePage(collection.name, scope, page);
+    }
   }
 
   /**
@@ -47,6 +51,18 @@ export class QdrantPointInventory implements PointInventory {
 
   purge(scope: MemoryScope): Promise<number> {
     return deleteMemoryPoints(this.parts, scope, undefined);
+  }
+
+  /** By what the points say they are: one that should not be there may have any id. All of one field and revision. */
+  async #removePage(
+    collection: string,
+    scope: MemoryScope,
+    points: readonly (StateRef & { readonly field: string })[],
+  ): Promise<void> {
+    const [first] = points;
+    if (first === undefined) return;
+    const filter = { must: statesOf(scope, first, new Set(points.map(({ id }) => id))) };
+    await this.parts.connection.send("removing points", (client) => client.delete(collection, { filter, wait: true }));
   }
 
   async #refreshPage(

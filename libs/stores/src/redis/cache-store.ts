@@ -5,14 +5,15 @@
  *
  * A cache is a help: one that cannot be reached answers that it has nothing and keeps nothing, and says so to `onFailure`.
  */
-import { Redis } from "ioredis";
+import type { Redis } from "ioredis";
 import { LIMITS, RETENTION_SECONDS } from "#core";
+import { connectRedis } from "#jobs";
 import type { CacheStore } from "#memory";
 import type { Embedding, EmbeddingCache, EntailmentCache } from "#scoring";
 import type { CacheLimits } from "../stores.js";
 
 export interface RedisCacheOptions {
-  /** `redis://…`, `rediss://…` or the path of a socket. */
+  /** As for the jobs. */
   readonly address: string;
   /** First part of all keys. Default `espalier`. */
   readonly prefix?: string;
@@ -88,9 +89,7 @@ export class RedisCacheStore implements CacheStore {
       disconnectTimeout: DISCONNECT_MS,
       retryStrategy: (times: number) => Math.min(100 * times, RECONNECT_MAX_MS),
     };
-    this.#redis = address.includes("://") ? new Redis(address, patience) : new Redis({ path: address, ...patience });
-    // Without a listener an unreachable Redis would end the process; the calls that fail tell.
-    this.#redis.on("error", () => undefined);
+    this.#redis = connectRedis(address, "worker", patience);
   }
 
   embeddings(tenant: string): EmbeddingCache {
