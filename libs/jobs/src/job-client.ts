@@ -83,8 +83,7 @@ class RedisJobClient implements JobClient, QueueAges {
     this.#redis = connectRedis(options.redis, "producer");
     this.#channel = this.#keys.wake(crypto.randomUUID());
     this.#waiters = new Waiters(connectRedis(options.redis, "subscriber"), this.#channel, this.#settings.pollMs);
-    const { clock } = options;
-    this.#admission = new Admission({ redis: this.#redis, keys: this.#keys, settings: this.#settings, clock });
+    this.#admission = new Admission({ redis: this.#redis, keys: this.#keys, settings: this.#settings });
     this.#sweeper = new Sweeper(() => this.#call(() => this.#admission.sweep()), this.#settings.sweepMs);
   }
 

@@ -71,7 +71,7 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
   const report = options.onRun ?? ignore;
   const concurrencyOf = (kind: JobKind): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
-  const admission = new Admission({ redis, keys, settings, clock: options.clock });
+  const admission = new Admission({ redis, keys, settings });
   const workers = options.roles.map((kind) => {
     // An end that does not get through is noticed by a sweep.
     const leave = (token: string): void => void admission.finish(kind, token).catch(ignore);

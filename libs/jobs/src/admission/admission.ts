@@ -1,6 +1,6 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import { EspalierError, type Clock } from "#core";
+import { EspalierError } from "#core";
 import type { JobData } from "../job-data.js";
 import { JOB_KINDS, jobNameOf } from "../job-names.js";
 import { queueJobId, type JobKeys } from "../keys.js";
@@ -34,7 +34,6 @@ export interface AdmissionOptions {
   readonly redis: Redis;
   readonly keys: JobKeys;
   readonly settings: JobSettings;
-  readonly clock: Clock;
 }
 
 /**
@@ -48,11 +47,11 @@ export class Admission {
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
-    const { redis, keys, settings, clock } = options;
+    const { redis, keys, settings } = options;
     this.#lanes = new Map(
       (["interactive", "batch"] as const).map((name) => [
         name,
-        new Lane({ redis, tag: keys.lane(name), settings: settings.lanes[name], clock }),
+        new Lane({ redis, tag: keys.lane(name), settings: settings.lanes[name] }),
       ]),
     );
     this.#queues = new Map(JOB_KINDS.map((kind) => [kind, openQueue(redis, keys, settings, kind)]));

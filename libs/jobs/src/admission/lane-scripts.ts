@@ -19,6 +19,8 @@
  * turn that the window cut short goes on where it was. When one whole round took nothing because every cost is larger than
  * its deficit, the rounds until the first could go are granted at once, so that a call is O(tenants in the ring + jobs taken).
  *
+ * All times are the clock of Redis: processes whose clocks differ agree.
+ *
  * KEYS[1] is the lane's tag; all keys of a lane begin with it and share its slot. Names below it:
  *   ring                 list: tenants with something in their lists, the one whose turn it is first
  *   turn                 the tenant at the ring's head whose turn has begun
@@ -29,11 +31,14 @@
  *   waiting, bytes       hashes: tenant -> queued envelopes, and their bytes
  *   flying               hash: tenant -> jobs in flight
  *   deficit, weight      hashes: tenant -> tokens, tenant -> weight (1 when absent)
+ *   workers              sorted set: worker and its slots by when it no longer counts
  *   flight               sorted set: ids in flight by when they were released or last looked after
  *   released             sorted set: those of them that no process is known to have added
  */
 const PRELUDE = `
 local tag = KEYS[1]
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function key(name) return tag .. ':' .. name end
 local function add(name, tenant, by)
   if redis.call('HINCRBY', key(name), tenant, by) <= 0 then redis.call('HDEL', key(name), tenant) end
@@ -60,7 +65,7 @@ end
 local function weightOf(tenant) return tonumber(redis.call('HGET', key('weight'), tenant) or '1') end
 `;
 
-/** Needs `now`, `window`, `cap`, `quantum`, `most`. Answers the envelopes that were released, as id, data, id, data, … */
+/** Needs `window`, `cap`, `quantum`, `most`. Answers the envelopes that were released, as id, data, id, data, … */
 const DISPATCH = `
 local function dispatch()
   local released = {}
@@ -136,10 +141,10 @@ end
 `;
 
 const LIMITS_FROM = (first: number): string => `
-local now, window, cap, quantum, most = ${[0, 1, 2, 3, 4].map((index) => `tonumber(ARGV[${first + index}])`).join(", ")}
+local window, cap, quantum, most = ${[0, 1, 2, 3].map((index) => `tonumber(ARGV[${first + index}])`).join(", ")}
 `;
 
-/** ARGV of every script that dispatches begin with now, window, cap, quantum, most. */
+/** ARGV of every script that dispatches begin with window, cap, quantum, most. */
 export const LANE_SCRIPTS = {
   /**
    * ARGV (dispatch), id, envelope, queued envelopes of a tenant at most, queued bytes at most. Answers 'known', or the limit
@@ -148,12 +153,12 @@ export const LANE_SCRIPTS = {
   laneSubmit: {
     numberOfKeys: 1,
     lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}
-local id = ARGV[6]
+local id = ARGV[5]
 if redis.call('HEXISTS', key('envelopes'), id) == 1 then return { 'known' } end
-local of = cjson.decode(ARGV[7])
-if tonumber(redis.call('HGET', key('waiting'), of.t) or '0') >= tonumber(ARGV[8]) then return { 'jobs' } end
-if tonumber(redis.call('HGET', key('bytes'), of.t) or '0') + of.b > tonumber(ARGV[9]) then return { 'bytes' } end
-redis.call('HSET', key('envelopes'), id, ARGV[7])
+local of = cjson.decode(ARGV[6])
+if tonumber(redis.call('HGET', key('waiting'), of.t) or '0') >= tonumber(ARGV[7]) then return { 'jobs' } end
+if tonumber(redis.call('HGET', key('bytes'), of.t) or '0') + of.b > tonumber(ARGV[8]) then return { 'bytes' } end
+redis.call('HSET', key('envelopes'), id, ARGV[6])
 redis.call('HINCRBY', key('waiting'), of.t, 1)
 redis.call('HINCRBY', key('bytes'), of.t, of.b)
 if of.o and redis.call('HSETNX', key('holder'), of.o, id) == 0 then
@@ -171,7 +176,7 @@ return { 'ok', unpack(dispatch()) }`,
   laneFinish: {
     numberOfKeys: 1,
     lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}
-local id = ARGV[6]
+local id = ARGV[5]
 if redis.call('ZREM', key('flight'), id) == 1 then
   local of = envelope(id)
   redis.call('ZREM', key('released'), id)
@@ -203,32 +208,46 @@ return 1`,
   },
 
   /**
-   * ARGV now, released before, most. Released jobs that nobody is known to have added, which are taken to be added by the
+   * ARGV resendMs, most. Released jobs that nobody is known to have added, which are taken to be added by the
    * caller now: id, data, id, data, …
    */
   laneSweep: {
     numberOfKeys: 1,
     lua: `${PRELUDE}
 local found = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('released'), '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])) do
-  redis.call('ZADD', key('released'), 'XX', ARGV[1], id)
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('released'), '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[2])) do
+  redis.call('ZADD', key('released'), 'XX', now, id)
   found[#found + 1] = id
   found[#found + 1] = envelope(id).d
 end
 return found`,
   },
 
-  /** ARGV now, looked after before, most. Jobs in flight for so long that their ends may have been lost; looked after from now. */
+  /** ARGV lostMs, most. Jobs in flight for so long that their ends may have been lost; looked after from now. */
   laneLost: {
     numberOfKeys: 1,
     lua: `${PRELUDE}
 local found = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('flight'), '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])) do
-  redis.call('ZADD', key('flight'), 'XX', ARGV[1], id)
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('flight'), '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[2])) do
+  redis.call('ZADD', key('flight'), 'XX', now, id)
   found[#found + 1] = id
   found[#found + 1] = envelope(id).d
 end
 return found`,
+  },
+
+  /** ARGV worker with its slots, ttlMs. It counts until then. */
+  laneRegister: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}return redis.call('ZADD', key('workers'), now + ARGV[2], ARGV[1])`,
+  },
+
+  /** Forgets workers that are gone; answers the others. */
+  laneWorkers: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}
+redis.call('ZREMRANGEBYSCORE', key('workers'), '-inf', now)
+return redis.call('ZRANGE', key('workers'), 0, -1)`,
   },
 } as const;
 

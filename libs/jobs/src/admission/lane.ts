@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { EspalierError, type Clock } from "#core";
+import { EspalierError } from "#core";
 import type { LaneScript } from "./lane-scripts.js";
 
 /** Interactive work never waits behind batch work: each lane has its own window and its own round of tenants. */
@@ -55,7 +55,6 @@ export class Lane {
   readonly #redis: Redis;
   readonly #tag: string;
   readonly #settings: LaneSettings;
-  readonly #clock: Clock;
   #window: number;
 
   constructor(options: {
@@ -63,24 +62,21 @@ export class Lane {
     /** Common beginning of the lane's keys, with its hash tag. */
     readonly tag: string;
     readonly settings: LaneSettings;
-    readonly clock: Clock;
   }) {
     this.#redis = options.redis;
     this.#tag = options.tag;
     this.#settings = options.settings;
-    this.#clock = options.clock;
     this.#window = options.settings.window;
   }
 
   /** Tells for `ttlMs` that a worker runs so many jobs of the lane at once. */
   async register(worker: string, concurrency: number, ttlMs: number): Promise<void> {
-    await this.#redis.zadd(`${this.#tag}:workers`, String(this.#clock.now() + ttlMs), `${worker}|${concurrency}`);
+    await this.#run("laneRegister", [`${worker}|${concurrency}`, ttlMs]);
   }
 
   /** Makes the window twice what the workers run at once, and no smaller than its setting. Forgets workers that are gone. */
   async measure(): Promise<void> {
-    await this.#redis.zremrangebyscore(`${this.#tag}:workers`, "-inf", String(this.#clock.now()));
-    const workers = await this.#redis.zrangebyscore(`${this.#tag}:workers`, "-inf", "+inf");
+    const workers = (await this.#run("laneWorkers", [])) as readonly string[];
     const slots = workers.reduce((sum, worker) => sum + Number(worker.slice(worker.lastIndexOf("|") + 1)), 0);
     this.#window = Math.max(this.#settings.window, WINDOW_PER_SLOT * slots);
   }
@@ -128,15 +124,13 @@ export class Lane {
   /** Releases to be made again: whoever took them has not said that it added them. */
   async sweep(): Promise<readonly Released[]> {
     const { resendMs, sweepJobs } = this.#settings;
-    const now = this.#clock.now();
-    return pairs((await this.#run("laneSweep", [now, now - resendMs, sweepJobs])) as string[]);
+    return pairs((await this.#run("laneSweep", [resendMs, sweepJobs])) as string[]);
   }
 
   /** Jobs whose ends may have been lost: the caller looks whether they have ended. */
   async lost(): Promise<readonly Released[]> {
     const { lostMs, sweepJobs } = this.#settings;
-    const now = this.#clock.now();
-    return pairs((await this.#run("laneLost", [now, now - lostMs, sweepJobs])) as string[]);
+    return pairs((await this.#run("laneLost", [lostMs, sweepJobs])) as string[]);
   }
 
   /** Turns of a tenant per turn of a tenant of weight 1. */
@@ -155,7 +149,7 @@ export class Lane {
 
   #dispatch(): readonly number[] {
     const { tenantInFlight, quantum, releases } = this.#settings;
-    return [this.#clock.now(), this.#window, tenantInFlight, quantum, releases];
+    return [this.#window, tenantInFlight, quantum, releases];
   }
 
   #run(name: LaneScript, values: readonly (string | number)[]): Promise<unknown> {

@@ -8,6 +8,6 @@ jest.setTimeout(120_000);
 /** Each call is a round trip or more: fewer histories than of stores in the process. */
 const HISTORIES = 4;
 
-await describeDistributed("distributed stores", ({ open }) => {
-  describeStores("distributed", open, HISTORIES);
+await describeDistributed("distributed stores", (servers) => {
+  describeStores("distributed", (limits) => servers.open(limits), HISTORIES);
 });
