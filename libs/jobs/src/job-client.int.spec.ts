@@ -267,3 +267,16 @@ test("every key names its tenant, and one slot holds all that a script touches",
   expect(queued.length).toBeGreaterThan(0);
   for (const key of queued) if (key.includes("job_")) expect(key).toContain(":ten_a.job_");
 });
+
+test("what jobs said of a memory that is gone is forgotten, their states are not, and other memories' jobs stay whole", async () => {
+  const client = bench.client();
+  await bench.workers({ query: async () => ({ rows: ["a secret"] }) });
+  const [own, other] = await Promise.all(
+    ["mem_1", "mem_2"].map((memory) => client.submitAndWait(request("query", { query: "//X" }, { memory }), 5_000)),
+  );
+  expect(await client.forgetContents("ten_a", "mem_1")).toBe(1);
+  const left = await client.get("ten_a", own!.id);
+  expect([left.state, left.result]).toEqual(["completed", undefined]);
+  expect(await client.get("ten_a", other!.id)).toMatchObject({ result: { rows: ["a secret"] } });
+  expect(await client.forgetContents("ten_a", "mem_1")).toBe(0);
+});

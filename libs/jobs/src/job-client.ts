@@ -205,6 +205,18 @@ class RedisJobClient implements JobClient, QueueAges {
     }
   }
 
+  async forgetContents(tenant: string, memory: string): Promise<number> {
+    let [forgotten, after]: [number, string | undefined] = [0, undefined];
+    // Bounded by jobsPerTenant.
+    for (;;) {
+      const ids = await this.#listedAfter(tenant, after);
+      const own = (await this.#records(tenant, ids)).filter((record) => record.memory === memory);
+      for (const { id, kind, state } of own) forgotten += await this.#forgetJob(tenant, id, isEnded(state) && kind);
+      if (ids.length < LIST_CHUNK) return forgotten;
+      after = ids.at(-1);
+    }
+  }
+
   events(
     tenant: string,
     id: string,
@@ -331,6 +343,19 @@ class RedisJobClient implements JobClient, QueueAges {
       ...(idempotency === undefined ? [] : ["keepMs", this.#settings.idempotencyMs]),
     ]);
     return reply as [string, string];
+  }
+
+  /** @param ended the kind of an ended job, whose copy in its queue goes too */
+  async #forgetJob(tenant: string, id: string, ended: JobKind | false): Promise<number> {
+    const hash = this.#keys.job(tenant, id);
+    const [removed] = await this.#call(() =>
+      Promise.all([
+        this.#redis.hdel(hash, "result", "resultAttempt", "payload"),
+        this.#redis.zrem(this.#keys.letters(tenant), id),
+        ended === false ? 0 : this.#admission.queue(ended).remove(queueJobId(tenant, id)),
+      ]),
+    );
+    return Math.min(1, removed);
   }
 
   /** What a failed job was asked to do. */

@@ -95,6 +95,11 @@ export interface JobClient {
     tenant: string,
     query: DeadLetterFilter & { readonly limit: number; readonly after?: string },
   ): Promise<readonly JobRecord[]>;
+  /**
+   * Forgets what the jobs of a memory that is gone said of it: results, payloads and dead letters. Their states stay, for who
+   * asks for them. O(jobs of the tenant). Answers how many had something to forget.
+   */
+  forgetContents(tenant: string, memory: string): Promise<number>;
   /** The job's events after `after` (all that are kept when absent), then live ones until the end or the signal. */
   events(
     tenant: string,

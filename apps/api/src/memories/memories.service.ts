@@ -97,7 +97,9 @@ export class MemoriesService {
   /** Every row of the memory; jobs that have not ended are cancelled first, so that they stop soon. */
   async delete(memory: Memory): Promise<DeletionCounts & { readonly jobs: number }> {
     const jobs = await this.#cancelJobs(memory);
-    return { ...(await this.dependencies.tree.deleteMemory({ tenant: memory.tenant, memory: memory.id })), jobs };
+    const counts = await this.dependencies.tree.deleteMemory({ tenant: memory.tenant, memory: memory.id });
+    await this.dependencies.jobs.forgetContents(memory.tenant, memory.id);
+    return { ...counts, jobs };
   }
 
   async #cancelJobs(memory: Memory): Promise<number> {
