@@ -118,7 +118,7 @@ export class Admission {
   async sweep(): Promise<void> {
     for (const lane of this.#lanes.values()) {
       await lane.measure();
-      await this.#deliver(lane, await lane.sweep());
+      await this.#deliverAgain(lane, await lane.sweep());
       for (const job of await lane.lost()) await this.#lookAfter(lane, job);
       await this.#deliver(lane, await lane.dispatch());
     }
@@ -154,6 +154,11 @@ export class Admission {
       ({ waiting }) => waiting.kind,
     );
     await Promise.all(Array.from(byKind, ([kind, jobs]) => this.#add(kind, jobs)));
+  }
+
+  /** Most jobs end before a sweep would ask about them: only those that it had to ask about are acknowledged. */
+  async #deliverAgain(lane: Lane, released: readonly Released[]): Promise<void> {
+    await this.#deliver(lane, released);
     await lane.acknowledge(released.map(({ id }) => id));
   }
 

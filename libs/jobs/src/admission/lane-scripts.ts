@@ -1,15 +1,16 @@
 /**
  * Admission of one lane: whose job goes next. Every transition is one script.
  *
- *   (none) --submit--> queued --dispatch--> released --add acknowledged--> active --finish--> (none)
- *                        |  \--cancel--> (none)  ^            |                 ^
- *                        |                       \---sweep----/ (added again)   \--sweep-- (its end was lost: finish)
+ *   (none) --submit--> queued --dispatch--> released --sweep: added again--> active
+ *                        |  \--cancel--> (none)   \--finish--> (none) <--finish--/
  *                        \-- waits behind its ordering key until the job before it is finished or cancelled
+ *
+ * A finish that got lost is made up for by a sweep too, which looks after jobs that are in flight for long.
  *
  * - *queued*: the envelope is in its tenant's list, or, while another job of its ordering key is ahead, in the list of that
  *   key. At most one job of a key is in a tenant's list or in flight, so that the list never blocks and the key keeps its order.
- * - *released*: given to one process to add to its queue; that process may die, so the sweeper adds old ones again (adding
- *   the same job twice is one job).
+ * - *released*: given to one process to add to its queue; that process may die, so what was released some seconds ago is
+ *   added again by a sweep, once (adding the same job twice is one job).
  * - *in flight* = released or active: bounded by the lane's window. While others have work one tenant holds at most half
  *   of the window, or one and a half times the part that its weight earns if that is more (a limit at the very part would
  *   cut short the turns that earn it).
@@ -158,14 +159,19 @@ if redis.call('HEXISTS', key('envelopes'), id) == 1 then return { 'known' } end
 local of = cjson.decode(ARGV[6])
 if tonumber(redis.call('HGET', key('waiting'), of.t) or '0') >= tonumber(ARGV[7]) then return { 'jobs' } end
 if tonumber(redis.call('HGET', key('bytes'), of.t) or '0') + of.b > tonumber(ARGV[8]) then return { 'bytes' } end
+local free = not of.o or redis.call('HSETNX', key('holder'), of.o, id) == 1
 redis.call('HSET', key('envelopes'), id, ARGV[6])
+if free and redis.call('EXISTS', key('ring')) == 0 and redis.call('ZCARD', key('flight')) < window
+  and tonumber(redis.call('HGET', key('flying'), of.t) or '0') < cap then
+  -- Nobody waits, so that it is this job's turn whatever it costs.
+  redis.call('ZADD', key('flight'), now, id)
+  redis.call('ZADD', key('released'), now, id)
+  redis.call('HINCRBY', key('flying'), of.t, 1)
+  return { 'ok', id, of.d }
+end
 redis.call('HINCRBY', key('waiting'), of.t, 1)
 redis.call('HINCRBY', key('bytes'), of.t, of.b)
-if of.o and redis.call('HSETNX', key('holder'), of.o, id) == 0 then
-  redis.call('RPUSH', key('order:' .. of.o), id)
-else
-  ready(of.t, id)
-end
+if free then ready(of.t, id) else redis.call('RPUSH', key('order:' .. of.o), id) end
 return { 'ok', unpack(dispatch()) }`,
   },
 
