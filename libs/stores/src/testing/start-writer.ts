@@ -6,7 +6,7 @@ import { join } from "node:path";
 export function startWriter(folder: string, ...task: readonly string[]): ChildProcess {
   return fork(join(import.meta.dirname, "writer-child.ts"), [folder, ...task], {
     execArgv: [
-      ...["--no-warnings", "--experimental-transform-types", "--conditions=source"],
+      ...["--no-warnings", "--experimental-transform-types", "--conditions=espalier-source"],
       `--import=${join(import.meta.dirname, "resolve-sources.mjs")}`,
     ],
     env: { ...process.env, NODE_OPTIONS: "" },
