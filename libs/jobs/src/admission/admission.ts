@@ -70,7 +70,8 @@ export class Admission {
   }
 
   /**
-   * Lets a job wait for its turn; it may be its turn at once. Resolves when it is durable. A job that is known changes nothing.
+   * Lets a job wait for its turn; it may be its turn at once. Resolves when it is durable: should adding it to its queue
+   * fail, a sweep adds it. A job that is known changes nothing.
    * @throws EspalierError `queue_full`
    */
   async submit(kind: JobKind, data: JobData, cost: number): Promise<void> {
@@ -85,7 +86,9 @@ export class Admission {
       ...{ id: queueJobId(tenant, id), tenant, cost, data: JSON.stringify(waiting) },
       ...(kind === "insert" && { order: memory }),
     });
-    this.#deliverLater(lane, released);
+    const token = queueJobId(tenant, id);
+    if (released.length === 1 && released[0]?.id === token) this.#add(kind, [{ id: token, waiting }]).catch(ignore);
+    else this.#deliver(lane, released).catch(ignore);
   }
 
   /** The job has ended: the next in turn go to their queues. Repeats safely. */
@@ -142,11 +145,6 @@ export class Admission {
     return name === undefined ? undefined : this.#lanes.get(name);
   }
 
-  /** What fails here is made up for by the sweep: the jobs are released, and nobody has acknowledged them. */
-  #deliverLater(lane: Lane, released: readonly Released[]): void {
-    this.#deliver(lane, released).catch(() => undefined);
-  }
-
   async #deliver(lane: Lane, released: readonly Released[]): Promise<void> {
     if (released.length === 0) return;
     const byKind = Map.groupBy(
@@ -165,6 +163,13 @@ export class Admission {
   /** A job that is in its queue already stays one job. */
   async #add(kind: JobKind, jobs: readonly { readonly id: string; readonly waiting: Waiting }[]): Promise<void> {
     const queue = this.queue(kind);
+    const [first, ...others] = jobs;
+    if (first === undefined) return;
+    // Mostly it is one, for which a transaction of commands is much dearer than the command.
+    if (others.length === 0) {
+      await queue.add(first.waiting.name, first.waiting.data, { jobId: first.id });
+      return;
+    }
     await queue.addBulk(
       jobs.map(({ id, waiting }) => ({ name: waiting.name, data: waiting.data, opts: { jobId: id } })),
     );
@@ -179,4 +184,8 @@ export class Admission {
     if (over) await this.#deliver(lane, await lane.finish(job.id));
     else if ((await this.queue(kind).getJob(job.id)) === undefined) await this.#deliver(lane, [job]);
   }
+}
+
+function ignore(): void {
+  // Made up for by a sweep: the job is released, and still there.
 }

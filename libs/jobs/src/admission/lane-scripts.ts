@@ -70,6 +70,7 @@ local function weightOf(tenant) return tonumber(redis.call('HGET', key('weight')
 const DISPATCH = `
 local function dispatch()
   local released = {}
+  if redis.call('EXISTS', key('ring')) == 0 then return released end
   local room = math.min(window - redis.call('ZCARD', key('flight')), most)
   if room <= 0 then return released end
   local weights = 0
