@@ -12,6 +12,9 @@ import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
 /** Rows that one transaction removes: about 200 ms; states with the largest texts fit into its memory. */
 const ROWS = 2_000;
 
+/** Chunks of blobs that one transaction removes: up to 1 MiB each. */
+const CHUNKS = 20;
+
 /** Removes up to `$limit` rows of one kind; `condition` is one on every property of an index. */
 const removeBy = (label: string, condition: string): string => `
 MATCH (n:${label}) WHERE ${condition}
@@ -36,8 +39,8 @@ RETURN t.key AS key`,
   revisions: removeBy("Revision", "n.memory = $memory AND n.revision >= 0"),
   inbox: removeBy("Inbox", "n.memory = $memory AND n.job >= '' AND n.step >= ''"),
   blobs: removeBy("Blob", "n.memory = $memory"),
+  chunks: removeBy("BlobChunk", "n.memory = $memory"),
   others: [
-    removeBy("BlobChunk", "n.memory = $memory"),
     removeBy("Outbox", "n.memory = $memory AND n.revision >= 0"),
     removeBy("Tracked", "n.memory = $memory AND n.model >= '' AND n.field >= ''"),
     removeBy("Terms", "n.memory = $memory AND n.field >= ''"),
@@ -65,12 +68,12 @@ export async function deleteMemory(database: Database, scope: MemoryScope): Prom
 
 /** Removes what is left of a memory whose tombstone stands. Repeats safely. */
 export async function removeRows(database: Database, scope: MemoryScope): Promise<DeletionCounts> {
-  const remove = async (statement: string): Promise<number> => {
+  const remove = async (statement: string, limit = ROWS): Promise<number> => {
     let removed = 0;
     for (;;) {
-      const count = await removePart(database, scope, statement);
+      const count = await removePart(database, scope, { statement, limit });
       removed += count;
-      if (count < ROWS) return removed;
+      if (count < limit) return removed;
     }
   };
   const counts = {
@@ -81,6 +84,7 @@ export async function removeRows(database: Database, scope: MemoryScope): Promis
     inbox: await remove(DELETION.inbox),
     blobs: await remove(DELETION.blobs),
   };
+  await remove(DELETION.chunks, CHUNKS);
   for (const statement of DELETION.others) await remove(statement);
   return counts;
 }
@@ -92,11 +96,15 @@ export async function clearGround(database: Database, scope: MemoryScope): Promi
   if (tombstone !== undefined) await removeRows(database, scope);
 }
 
-async function removePart(database: Database, scope: MemoryScope, statement: string): Promise<number> {
+async function removePart(
+  database: Database,
+  scope: MemoryScope,
+  { statement, limit }: { readonly statement: string; readonly limit: number },
+): Promise<number> {
   return database.write(async (transaction) => {
     await transaction.run(LOCK_TENANT, { lock: lockOf(scope.tenant) });
     const [row] = await transaction.run<{ readonly removed: number }>(statement, {
-      ...{ memory: memoryKey(scope), limit: ROWS },
+      ...{ memory: memoryKey(scope), limit },
     });
     return row?.removed ?? 0;
   });

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import type { NewState } from "#memory";
 import { describeWithNeo4j, emptyNeo4j, startNeo4j, type TestNeo4j } from "../../../../test/support/neo4j.js";
 import { change, codeOf, comparison, idsOf, newMemory, SCOPE, state, step, TENANT } from "../contract/fixtures.js";
-import { Database } from "./database.js";
+import { Database, type Transaction } from "./database.js";
 import { memoryKey } from "./memory-key.js";
 import { migrate } from "./migrate.js";
 import { purgeEnded } from "./ended-states.js";
@@ -29,6 +29,14 @@ async function leftovers(database: Database): Promise<unknown> {
     ),
   );
   return row;
+}
+
+/** Every unit of work is run twice, as the driver does when only the answer of a commit was lost. */
+class LosesAnswers extends Database {
+  override async write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    await super.write(work);
+    return super.write(work);
+  }
 }
 
 const NOTHING = { nodes: 0, rows: 0, staged: 0 };
@@ -68,6 +76,35 @@ await describeWithNeo4j("trees in Neo4j", (url) => {
     await database.write((transaction) => transaction.run("MATCH (v:Migration) DELETE v"));
     await migrate(other);
     await other.close();
+  });
+
+  test("a schema of a newer program is refused", async () => {
+    await database.write((transaction) => transaction.run("CREATE (:Migration {version: 1000})"));
+    const refusal = await migrate(database).catch((error: unknown) => error);
+    await database.write((transaction) => transaction.run("MATCH (v:Migration {version: 1000}) DELETE v"));
+    expect(refusal).toMatchObject({ code: "store_unavailable", message: expect.stringContaining("newer program") });
+    await migrate(database);
+  });
+
+  test("a memory is made once when the answer of its commit is lost", async () => {
+    const lossy = new LosesAnswers({ url });
+    const made = await new Neo4jTreeStore(lossy).createMemory(TENANT, newMemory("made-twice"));
+    await lossy.close();
+    expect(made).toMatchObject({ id: "made-twice", revision: 0 });
+    expect(await codeOf(tree.createMemory(TENANT, newMemory("made-twice")))).not.toBe("no error");
+  });
+
+  test("chunks of blobs go with their memory, few at a time", async () => {
+    await database.write((transaction) =>
+      transaction.run("UNWIND range(1, 45) AS part CREATE (:BlobChunk {memory: $memory, blob: 'b', part: part})", {
+        memory: memoryKey(SCOPE),
+      }),
+    );
+    await tree.deleteMemory(SCOPE);
+    const [left] = await database.read((transaction) =>
+      transaction.run("MATCH (c:BlobChunk) RETURN count(c) AS count"),
+    );
+    expect(left).toEqual({ count: 0 });
   });
 
   test("writers that commit on one revision at once: one takes effect, the others conflict", async () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { MemoryScope } from "#core";
 import type { Memory, MemoryPatch, NewMemory, ScoringSettings, TreeStore } from "#memory";
 import type { Transaction } from "./database.js";
@@ -64,12 +63,19 @@ ORDER BY l.tenant DESC, l.name DESC, l.value DESC, l.id DESC LIMIT toInteger($li
 /** Above every id. */
 const LAST_ID = "\uffff";
 
-/** Another memory of that id is an error of the caller, who makes ids. */
-export async function createMemory(transaction: Transaction, tenant: string, memory: NewMemory): Promise<Memory> {
+/**
+ * Another memory of that id is an error of the caller, who makes ids. `maker` is unique to the call, and the same when its
+ * transaction is run again.
+ */
+export async function createMemory(
+  transaction: Transaction,
+  tenant: string,
+  { memory, maker }: { readonly memory: NewMemory; readonly maker: string },
+): Promise<Memory> {
   const { id, createdAt, ...settings } = memory;
   const scope = { tenant, memory: id };
   const [row] = await transaction.run<MemoryRow & { readonly made: boolean }>(MEMORIES.create, {
-    ...{ memory: memoryKey(scope), maker: randomUUID(), time: createdAt },
+    ...{ memory: memoryKey(scope), maker, time: createdAt },
     settings: { tenant, id, ...propertiesOf(settings) },
   });
   if (row?.made !== true) throw new Error(`The memory ${id} exists.`);

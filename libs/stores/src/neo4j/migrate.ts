@@ -34,13 +34,18 @@ interface IndexRow {
   readonly owningConstraint: string | null;
 }
 
-/** @throws EspalierError `store_unavailable`, also when a name is taken or an index cannot be filled */
+/** @throws EspalierError `store_unavailable`, also when the schema is of a newer program, a name is taken or an index cannot be filled */
 export async function migrate(database: Database): Promise<void> {
   await alter(database, LOCK);
   await database.write(async (transaction) => {
     await transaction.run("MERGE (v:Migration {version: 0}) SET v.locked = true");
     const done = await transaction.run<{ readonly version: number }>("MATCH (v:Migration) RETURN v.version AS version");
     const latest = Math.max(...done.map(({ version }) => version));
+    if (latest > MIGRATIONS.length) {
+      throw unusable(
+        `its schema is of version ${latest}, made by a newer program; this one knows ${MIGRATIONS.length}: use the newer one or restore a backup`,
+      );
+    }
     for (const [index, statements] of MIGRATIONS.entries()) {
       const version = index + 1;
       if (version <= latest) continue;

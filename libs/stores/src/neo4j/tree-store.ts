@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { type MemoryScope, NODE_FIELD, type NodeState } from "#core";
 import type {
   ChangeSet,
@@ -41,7 +42,8 @@ export class Neo4jTreeStore implements TreeStore {
 
   async createMemory(tenant: string, memory: NewMemory): Promise<Memory> {
     await clearGround(this.database, { tenant, memory: memory.id });
-    return this.database.write((transaction) => createMemory(transaction, tenant, memory));
+    const creation = { memory, maker: randomUUID() };
+    return this.database.write((transaction) => createMemory(transaction, tenant, creation));
   }
 
   getMemory(scope: MemoryScope): Promise<Memory> {
@@ -141,23 +143,25 @@ export class Neo4jTreeStore implements TreeStore {
 
   /**
    * The same for a revision that nearly always is served by the head's indexes: the memory is looked up beside the read, in
-   * one round trip, and only where it turns out otherwise is the read made again.
+   * one round trip, and only where it turns out otherwise is the read made again: in a transaction of its own, as a hoped
+   * read that failed has ended this one.
    */
-  #hopingForHead<Result>(
+  async #hopingForHead<Result>(
     scope: MemoryScope,
     revision: number,
     read: (at: ReadScope) => Promise<Result>,
   ): Promise<Result> {
-    return this.database.read(async (transaction) => {
+    const first = await this.database.read(async (transaction) => {
       const [found, hoped] = await Promise.allSettled([
         readScope(transaction, scope, revision),
         read(headScope(transaction, scope, revision)),
       ]);
       if (found.status === "rejected") throw found.reason;
-      if (!found.value.liveness.head) return read(found.value);
+      if (!found.value.liveness.head) return undefined;
       if (hoped.status === "rejected") throw hoped.reason;
-      return hoped.value;
+      return { result: hoped.value };
     });
+    return first === undefined ? this.#at(scope, revision, read) : first.result;
   }
 
   /** Reads at a revision, or at the head. */
