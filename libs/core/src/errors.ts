@@ -252,6 +252,13 @@ export const ERRORS = {
     advice: "Check the model's URL, name and key.",
   },
   store_unavailable: unavailable("The store cannot be reached", "Retry later."),
+  store_refused: {
+    category: "unavailable",
+    status: 502,
+    retryable: false,
+    title: "The store refused the request",
+    advice: "Report it with the request id; the store's log says more.",
+  },
   queue_unavailable: unavailable("The queue cannot be reached", "Retry later."),
   // --- jobs
   queue_full: {

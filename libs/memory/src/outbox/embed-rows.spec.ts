@@ -107,6 +107,28 @@ test("a point that one memory's store refuses fails its rows, not those of other
   expect(await points(apart, good)).toBe(1);
 });
 
+test("a point that the store refuses fails alone, and is given up in the end", async () => {
+  const apart = openApart();
+  const { services, time, createMemory, insert, claim } = apart;
+  const scope = await createMemory();
+  const { job, roots } = await insert(scope, ["beach", "museum", "harbour"]);
+  const upsert = services.vectors.upsert.bind(services.vectors);
+  services.vectors.upsert = (of, given) =>
+    given.some(({ id }) => id === roots[1])
+      ? Promise.reject(new EspalierError("store_refused", "The store answered 400."))
+      : upsert(of, given);
+  await claim("c0");
+  expect(await embedRows(services, "c0", FRESH)).toMatchObject({ done: 2, failed: 1, released: 0 });
+  expect(await points(apart, scope)).toBe(2);
+  for (let failures = 1; failures < LIMITS.rowFailures; failures += 1) {
+    time.now += LIMITS.rowRetryMaxMs;
+    expect(await claim(`c${failures}`)).toBe(1);
+    expect(await embedRows(services, `c${failures}`, FRESH)).toMatchObject({ failed: 1 });
+  }
+  const outstanding = await services.apart.outbox.outstanding([{ tenant: "default", job }]);
+  expect(outstanding.get(job)).toMatchObject({ rows: 1, failed: 1, error: { code: "store_refused" } });
+});
+
 test("states that ended become so in their points, without a model", async () => {
   const apart = openApart();
   const { services, stores, model, createMemory, insert, claim } = apart;

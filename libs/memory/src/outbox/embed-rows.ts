@@ -101,10 +101,15 @@ async function workOn(
   ];
   const embeddings = await embedAll(services, vector, signal);
   const limit = pLimit(MEMORIES_AT_ONCE);
-  const attempt = (part: readonly OutboxRow[], store: () => Promise<void>): Promise<void> =>
+  type Store = (part: readonly [OutboxRow, ...OutboxRow[]]) => Promise<void>;
+  const attempt = (part: readonly [OutboxRow, ...OutboxRow[]], store: Store): Promise<void> =>
     limit(async () => {
-      const error = await store().then(() => undefined, toEspalierError);
-      for (const row of part) outcomes.set(row, error);
+      const error = await store(part).then(() => undefined, toEspalierError);
+      for (const row of part) {
+        // One point among others can be to blame for a refusal.
+        const isShared = error?.code === "store_refused" && part.length > 1;
+        outcomes.set(row, isShared ? await store([row]).then(() => undefined, toEspalierError) : error);
+      }
     });
   const embedded = vector.filter((row) => {
     const outcome = embeddings.get(row);
@@ -113,13 +118,13 @@ async function workOn(
   });
   await Promise.all([
     ...grouped(payload, ({ scope, model }) => `${scope.memory}\n${model}`).map((part) =>
-      attempt(part, () => services.apart.points.refresh(part[0].scope, part[0].model, part)),
+      attempt(part, (some) => services.apart.points.refresh(some[0].scope, some[0].model, some)),
     ),
     ...grouped(embedded, ({ scope }) => scope.memory).map((part) =>
-      attempt(part, () =>
+      attempt(part, (some) =>
         services.vectors.upsert(
-          part[0].scope,
-          part.flatMap((row) => pointOf(row, embeddings.get(row))),
+          some[0].scope,
+          some.flatMap((row) => pointOf(row, embeddings.get(row))),
         ),
       ),
     ),

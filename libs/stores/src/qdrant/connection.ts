@@ -49,7 +49,7 @@ export class QdrantConnection {
 
   /**
    * Sends a request that can be sent twice. `doing` says what failed: "reading scores".
-   * @throws EspalierError `store_unavailable`
+   * @throws EspalierError `store_unavailable`, `store_refused`
    */
   async send<T>(doing: string, request: (client: QdrantClient) => Promise<T>): Promise<T> {
     const failure = { doing, server: this.#server, timeoutMs: this.#timeoutMs };

@@ -13,7 +13,6 @@ test.each([
   [answer(401), "it refuses the API key. Check QDRANT_API_KEY."],
   [answer(403, "Global manage access is required"), "a read-only key is not enough"],
   [answer(404), "it is not there"],
-  [answer(413), "service.max_request_size_mb"],
   [answer(500, "No space left on device (os error 28)"), "it is full. Check its disk"],
   [answer(500, "panic"), "it answered 500. Check its log."],
 ])("%p says what to check", (thrown, reason) => {
@@ -22,6 +21,21 @@ test.each([
   expect(error.message).toContain("Qdrant at http://qdrant:6333 failed while searching: ");
   expect(error.message).toContain(reason);
   expect(error.cause).toBe(thrown);
+});
+
+test.each([
+  [answer(400, "Wrong input: Vector dimension error"), "it answered 400. Check its log."],
+  [answer(413), "service.max_request_size_mb"],
+  [answer(422), "it answered 422. Check its log."],
+])("%p is a refusal of what was asked, which would come again", (thrown, reason) => {
+  const error = storeError(thrown, failure);
+  expect(error.code).toBe("store_refused");
+  expect(error.kind.retryable).toBe(false);
+  expect(error.message).toContain(reason);
+});
+
+test.each([401, 403, 404, 408, 409, 429, 500, 503])("%d is about the server, not about what was asked", (status) => {
+  expect(storeError(answer(status), failure).code).toBe("store_unavailable");
 });
 
 test("what the server says stays out of the message: it can quote what is stored", () => {

@@ -10,6 +10,9 @@ interface Failure {
 /** Answers that a server gives while it starts, is restarted or is overloaded. */
 const PASSING_STATUS: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+/** Answers that are about the server, its key or its load, and not about what was asked. */
+const OF_SERVER_STATUS: ReadonlySet<number> = new Set([401, 403, 404, 408, 409, 429]);
+
 /** Whether a failure passes by itself in a moment: a lost connection, a server that starts. A slow one is not asked twice. */
 export function isPassing({ cause }: { readonly cause?: unknown }): boolean {
   const status = statusOf(cause);
@@ -26,17 +29,23 @@ export function isConflict(error: unknown): boolean {
   return error instanceof EspalierError && statusOf(error.cause) === 409;
 }
 
-/** `store_unavailable` that says what to check. The server's own words are in the cause: they can quote what is stored. */
+/**
+ * `store_unavailable`, or `store_refused` where the same request would fail again; says what to check. The server's own
+ * words are in the cause: they can quote what is stored.
+ */
 export function storeError(thrown: unknown, failure: Failure): EspalierError {
   if (thrown instanceof EspalierError) return thrown;
   const { doing, server } = failure;
   const status = statusOf(thrown);
   const reason = status === undefined ? reasonOfThrow(thrown, failure) : reasonOfAnswer(status, textOf(thrown));
-  return new EspalierError("store_unavailable", `Qdrant at ${server} failed while ${doing}: ${reason}`, {
+  const code = status !== undefined && isRefusal(status) ? "store_refused" : "store_unavailable";
+  return new EspalierError(code, `Qdrant at ${server} failed while ${doing}: ${reason}`, {
     details: { store: "qdrant", server, ...(status !== undefined && { status }) },
     cause: thrown,
   });
 }
+
+const isRefusal = (status: number): boolean => status >= 400 && status < 500 && !OF_SERVER_STATUS.has(status);
 
 function reasonOfThrow(thrown: unknown, { timeoutMs }: Failure): string {
   const name = nameOf(thrown);
