@@ -23,20 +23,19 @@ export async function pageOfPoints(
   return { points: points.map(storedPoint), ...(typeof next === "string" && { next }) };
 }
 
-/** All points of a memory. O(points), in pages. */
-export async function allPoints(
+/** All points of a memory, page by page: no more than one is held. */
+export async function* pagesOfPoints(
   connection: QdrantConnection,
   collection: string,
   scope: MemoryScope,
-): Promise<readonly StoredPoint[]> {
-  const all: StoredPoint[] = [];
-  for (let after: string | undefined; ;) {
+): AsyncGenerator<readonly StoredPoint[]> {
+  let after: string | undefined;
+  do {
     const page = await pageOfPoints(connection, collection, scope, {
       limit: LIMITS.storePoints,
       ...(after !== undefined && { after }),
     });
-    all.push(...page.points);
-    if (page.next === undefined) return all;
+    yield page.points;
     after = page.next;
-  }
+  } while (after !== undefined);
 }

@@ -2,7 +2,7 @@ import type { MemoryScope, NodeFilter } from "#core";
 import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
 import type { ScoredKey, StateRef } from "#scoring";
 import type { PointLedger, PointSource } from "../distributed/point-ledger.js";
-import { fingerprintOf } from "../point-fingerprint.js";
+import { FingerprintSum } from "../point-fingerprint.js";
 import { checkDimension, type Collection, type Collections } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
 import { deleteMemoryPoints } from "./delete-points.js";
@@ -10,7 +10,7 @@ import { selectionOf, type Selection } from "./filter-conditions.js";
 import { namedPoints, pagesOf, present, removePoints, scoresOf } from "./named-points.js";
 import type { PointPayloads } from "./point-payloads.js";
 import { type PointToStore, storePoints } from "./store-points.js";
-import { allPoints } from "./scroll-points.js";
+import { pagesOfPoints } from "./scroll-points.js";
 import { rankedSearch } from "./ranked-search.js";
 import { unlessGone } from "./unless-gone.js";
 
@@ -108,7 +108,11 @@ export class QdrantVectorStore implements VectorStore {
     const { connection, collections, ledger } = this.parts;
     await ledger.memory(scope);
     const collection = await collections.find(model);
-    return fingerprintOf(collection === undefined ? [] : await allPoints(connection, collection.name, scope));
+    const sum = new FingerprintSum();
+    if (collection !== undefined) {
+      for await (const page of pagesOfPoints(connection, collection.name, scope)) sum.add(page);
+    }
+    return sum.fingerprint;
   }
 
   async #collection(model: string, vector: Float32Array): Promise<Collection | undefined> {
