@@ -101,7 +101,7 @@ describe("a lane", () => {
   });
 
   test("a release that nobody acknowledged is made again, one that was is not; old flights are looked after", async () => {
-    const lane = laneOf({ resendMs: 300, lostMs: 600 });
+    const lane = laneOf({ resendMs: 2_000, lostMs: 4_000 });
     await lane.submit(job("a", "1"));
     await lane.submit(job("a", "2"));
     await lane.acknowledge(["2"]);
