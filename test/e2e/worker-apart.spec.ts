@@ -26,7 +26,7 @@ let modelId: string;
 let settings: Partial<JobSettings>;
 const workers: RunningWorker[] = [];
 
-const LOOPS = { relayMs: 50, heldMs: 50, sweepTurnMs: 50, sweepEveryMs: 3_600_000 };
+const LOOPS = { relayMs: 50, heldMs: 50, heldRestMs: 50, sweepTurnMs: 50, sweepEveryMs: 3_600_000 };
 
 beforeAll(async () => {
   redis = await startRedis();

@@ -16,7 +16,7 @@ export { parseXml } from "./model/parse-xml.js";
 export * from "./model/position-keys.js";
 export * from "./model/rekey-children.js";
 export { liesApart, type ApartServices } from "./outbox/apart-services.js";
-export { completeJobs, type JobsInWaiting, type WaitingJob } from "./outbox/complete-jobs.js";
+export { completeJobs, followJobs, type JobsInWaiting, type WaitingJob } from "./outbox/complete-jobs.js";
 export { embedRows, type EmbedRowsResult } from "./outbox/embed-rows.js";
 export { Relay, type RelayTurn, type ScorePort } from "./outbox/relay.js";
 export { WriteQueue } from "./writing/write-queue.js";

@@ -12,7 +12,7 @@ export const driftShape = z
     z.strictObject({
       stores: z.literal("apart"),
       points: count.meta({
-        description: "Points that differed, or were missing, when their memories were last compared.",
+        description: "Points that differed, were missing or were given up, when their memories were last compared.",
       }),
       memories: count.meta({ description: "Memories with such points." }),
       pendingRows: count.meta({ description: "Texts that wait for a score worker, counted up to 10,000 a tenant." }),

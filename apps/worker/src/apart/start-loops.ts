@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { EspalierError, MemoryScope } from "#core";
 import type { JobClient, JobKind } from "#jobs";
-import { completeJobs, Relay } from "#memory";
+import { followJobs, Relay } from "#memory";
 import type { ApartRuntime } from "./apart-runtime.js";
 import { startLoop, type Loop } from "./start-loop.js";
 import { sweepMemories } from "./sweep-memories.js";
@@ -12,6 +12,8 @@ export interface LoopTimes {
   readonly relayMs: number;
   /** Look for jobs whose last row was done by a process that died before it could say so. */
   readonly heldMs: number;
+  /** Look at one such job about so often, whatever the number of processes: all its rows are counted, for its progress. */
+  readonly heldRestMs: number;
   /** Ask whether the comparison of the stores has a turn to take. */
   readonly sweepTurnMs: number;
   /** Compare each memory about so often: it reads the names of all points on both sides. */
@@ -21,6 +23,7 @@ export interface LoopTimes {
 export const LOOP_TIMES: LoopTimes = {
   relayMs: 1_000,
   heldMs: 1_000,
+  heldRestMs: 3_000,
   sweepTurnMs: 5_000,
   sweepEveryMs: 1_800_000,
 };
@@ -61,14 +64,14 @@ export function startLoops(apart: ApartRuntime, options: LoopsOptions): () => Pr
     apart.rowsChanged = () => {
       relay.wake();
     };
-    start("held jobs", times.heldMs, heldTurn(apart));
+    start("held jobs", times.heldMs, heldTurn(apart, times.heldRestMs));
   }
   if (roles.includes("maintain")) {
     const onError = (error: EspalierError, scope: MemoryScope): void => {
       logger.error({ err: error, ...scope }, "a memory cannot be compared");
     };
     const sweep = { jobs, everyMs: times.sweepEveryMs, onError };
-    start("the comparison of the stores", times.sweepTurnMs, () => sweepMemories(apart, sweep));
+    start("the comparison of the stores", times.sweepTurnMs, sweepMemories(apart, sweep));
   }
   return async () => {
     await Promise.all(loops.map((loop) => loop.stop()));
@@ -87,9 +90,9 @@ function relayTurn({ services, background }: ApartRuntime): () => Promise<boolea
   };
 }
 
-function heldTurn({ services, background }: ApartRuntime): () => Promise<boolean> {
+function heldTurn({ services, background }: ApartRuntime, restMs: number): () => Promise<boolean> {
   return async () => {
-    const held = await background.held.take(HELD_JOBS);
-    return (await completeJobs(services.apart.outbox, background.held, held)) === HELD_JOBS;
+    const held = await background.held.take(HELD_JOBS, restMs);
+    return (await followJobs(services.apart.outbox, background.held, held)) === HELD_JOBS;
   };
 }

@@ -1,5 +1,5 @@
 import { EspalierError, toEspalierError, type MemoryScope } from "#core";
-import type { JobClient, MaintainPayload } from "#jobs";
+import type { JobClient, MaintainPayload, Sweeps } from "#jobs";
 import { buryTombstones, findDrift } from "#memory";
 import type { ApartRuntime } from "./apart-runtime.js";
 
@@ -9,6 +9,9 @@ const MEMORIES_PER_TURN = 20;
 /** How long after its process died a turn is repeated. */
 const TURN_MS = 30_000;
 
+/** Failures in a row after which a memory is passed over: the others are not to wait for it. */
+const MEMORY_FAILURES = 5;
+
 export interface SweepOptions {
   readonly jobs: Pick<JobClient, "submit">;
   /** Each memory is compared about so often. */
@@ -17,34 +20,66 @@ export interface SweepOptions {
   readonly onError: (error: EspalierError, scope: MemoryScope) => void;
 }
 
+/** What the comparison of the stores needs. */
+type SweepRuntime = Pick<ApartRuntime, "services"> & {
+  readonly background: { readonly sweeps: Pick<Sweeps, "turn" | "note" | "keep"> };
+};
+
 /**
- * One turn of the comparison of the stores, if one is due: finishes deletions, counts what differs in a page of memories,
- * notes it for the metrics and has it repaired by jobs. True if the sweep goes on.
- * @throws EspalierError `store_unavailable`, `queue_unavailable`: the page is repeated then
+ * The comparison of the stores. Each call is a turn, if one is due: it finishes deletions, counts what differs in a page of
+ * memories, notes it for the metrics and has it repaired by jobs. True if the sweep goes on. A turn throws
+ * `store_unavailable` and `queue_unavailable`: its page is repeated then.
  */
-export async function sweepMemories(apart: ApartRuntime, options: SweepOptions): Promise<boolean> {
+export function sweepMemories(apart: SweepRuntime, options: SweepOptions): () => Promise<boolean> {
   const { services, background } = apart;
-  await buryTombstones(services);
-  return background.sweeps.turn({ everyMs: options.everyMs, lockMs: TURN_MS }, async (after) => {
-    const page = await services.apart.outbox.memories({
-      limit: MEMORIES_PER_TURN,
-      ...(after !== undefined && { after }),
+  const comparison = new MemoryComparison(apart, options);
+  return async () => {
+    await buryTombstones(services);
+    return background.sweeps.turn({ everyMs: options.everyMs, lockMs: TURN_MS }, async (after) => {
+      const page = await services.apart.outbox.memories({
+        limit: MEMORIES_PER_TURN,
+        ...(after !== undefined && { after }),
+      });
+      for (const { scope } of page.memories) await comparison.of(scope);
+      return page.next;
     });
-    for (const { scope } of page.memories) await compare(apart, scope, options);
-    return page.next;
-  });
+  };
 }
 
-async function compare(apart: ApartRuntime, scope: MemoryScope, options: SweepOptions): Promise<void> {
-  try {
-    const drift = await findDrift(apart.services, scope);
-    await apart.background.sweeps.note(scope, drift);
+/** Compares memories one by one. What is not known of one now leaves what was noted of it. */
+class MemoryComparison {
+  /** How often the comparison of a memory failed in this process since it last ended, by tenant and memory. */
+  readonly #failures = new Map<string, number>();
+
+  constructor(
+    private readonly apart: SweepRuntime,
+    private readonly options: SweepOptions,
+  ) {}
+
+  async of(scope: MemoryScope): Promise<void> {
+    const key = `${scope.tenant}/${scope.memory}`;
+    try {
+      await this.#compare(scope);
+      this.#failures.delete(key);
+    } catch (thrown) {
+      const error = toEspalierError(thrown);
+      const failures = (this.#failures.get(key) ?? 0) + 1;
+      const isPassedOver = error.kind.category !== "unavailable" || failures >= MEMORY_FAILURES;
+      if (isPassedOver) this.#failures.delete(key);
+      else this.#failures.set(key, failures);
+      if (error.code === "memory_not_found") return;
+      if (!isPassedOver) throw error;
+      this.options.onError(error, scope);
+      await this.apart.background.sweeps.keep(scope);
+    }
+  }
+
+  async #compare(scope: MemoryScope): Promise<void> {
+    const { services, background } = this.apart;
+    const drift = await findDrift(services, scope);
+    if (drift === undefined) return background.sweeps.keep(scope);
+    await background.sweeps.note(scope, drift.repairable + drift.failed);
     const payload: MaintainPayload = { task: "reconcile" };
-    if (drift > 0) await options.jobs.submit({ kind: "maintain", ...scope, payload });
-  } catch (thrown) {
-    const error = toEspalierError(thrown);
-    if (error.code === "memory_not_found") return;
-    if (error.kind.category === "unavailable") throw error;
-    options.onError(error, scope);
+    if (drift.repairable > 0) await this.options.jobs.submit({ kind: "maintain", ...scope, payload });
   }
 }

@@ -34,11 +34,11 @@ export class MaintainProcessor implements Processor {
     readPayload(maintainPayload, payload);
     const { apart } = this.runtime;
     // One transaction writes trees and vectors: they cannot differ.
-    if (apart === undefined) return { missing: 0, foreign: 0, stale: 0, repaired: 0 };
+    if (apart === undefined) return { missing: 0, foreign: 0, stale: 0, repaired: 0, failed: 0 };
     const scope = scopeOf(context);
     const result = await reconcile(apart.services, scope, { signal: context.signal });
-    // What differed is as it should be, or has a row.
-    await apart.background.sweeps.note(scope, 0);
+    // What differed is as it should be, or has a row; but nobody works on one that was given up.
+    await apart.background.sweeps.note(scope, result.failed);
     apart.rowsChanged();
     return result;
   }

@@ -115,7 +115,7 @@ test("a replay of an insert tries the texts again that were given up", async () 
 test("where one transaction writes trees and vectors there is nothing to reconcile, and there are no rows", async () => {
   const maintain = new MaintainProcessor(runtimeOf({}));
   const found = await handle(maintain, "reconcile", { task: "reconcile" });
-  expect(found).toEqual({ missing: 0, foreign: 0, stale: 0, repaired: 0 });
+  expect(found).toEqual({ missing: 0, foreign: 0, stale: 0, repaired: 0, failed: 0 });
   const score = new ScoreProcessor(runtimeOf({}));
   expect(await codeOf(handle(score, "embed-rows", { task: "embed-rows", claim: "c" }))).toBe("unknown_job_kind");
 });

@@ -2,7 +2,14 @@ import { Inject, Injectable } from "@nestjs/common";
 import { LRUCache } from "lru-cache";
 import { EspalierError } from "#core";
 import { embedRowsPayload, scorePayload, type JobContext, type NamedHandler } from "#jobs";
-import { completeJobs, embedFields, embedRows, type EmbedFieldsResult, type EmbedRowsResult } from "#memory";
+import {
+  completeJobs,
+  embedFields,
+  embedRows,
+  followJobs,
+  type EmbedFieldsResult,
+  type EmbedRowsResult,
+} from "#memory";
 import { WORKER_RUNTIME, type WorkerRuntime } from "../worker-runtime.js";
 import { readPayload, scopeOf, type Processor } from "./processor.js";
 
@@ -46,7 +53,8 @@ export class ScoreProcessor implements Processor {
     if (apart === undefined) throw new EspalierError("unknown_job_kind", "The stores of this worker have no outbox.");
     const { services, background, pressure } = apart;
     const result = await embedRows(services, claim, { signal, takenOver });
-    await completeJobs(services.apart.outbox, background.held, result.jobs);
+    const told = result.failed > 0 ? followJobs : completeJobs;
+    await told(services.apart.outbox, background.held, result.jobs);
     if (result.pressure === undefined) pressure.relieve();
     else await pressure.pause(signal);
     apart.rowsChanged();

@@ -142,6 +142,19 @@ test("a sweep that is asked for begins, also when the last one was just now", as
   expect(await turns(sweeps, [undefined])).toEqual([]);
 });
 
+test("what is noted of a memory that could not be compared again stays", async () => {
+  const { sweeps } = bench.background();
+  await sweeps.note(scope, 5);
+  const before = Date.now();
+  await until(() => Date.now() > before + 2);
+  await sweeps.turn(PACE, async () => {
+    await sweeps.keep(scope);
+    await sweeps.keep({ ...scope, memory: "mem_2" });
+    return undefined;
+  });
+  expect(await sweeps.state()).toMatchObject({ drift: 5, memories: 1 });
+});
+
 test("drift is the sum over the memories; what was repaired or not found again is none", async () => {
   const { sweeps } = bench.background();
   const [other, gone] = [

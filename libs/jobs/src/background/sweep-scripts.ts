@@ -92,4 +92,15 @@ if ARGV[2] == '0' then return redis.call('HDEL', KEYS[1], ARGV[1]) end
 local time = redis.call('TIME')
 return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ':' .. (time[1] * 1000 + math.floor(time[2] / 1000)))`,
   },
+
+  /** KEYS drift. ARGV memory. What is noted of it counts as seen now. */
+  sweepKeep: {
+    numberOfKeys: 1,
+    lua: `
+local noted = redis.call('HGET', KEYS[1], ARGV[1])
+if not noted then return 0 end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+return redis.call('HSET', KEYS[1], ARGV[1], string.match(noted, '^%d+') .. ':' .. now)`,
+  },
 } as const;

@@ -31,6 +31,8 @@ export interface Sweeps {
   ask(): Promise<void>;
   /** Notes how many points of a memory differ. */
   note(scope: MemoryScope, points: number): Promise<void>;
+  /** What is noted of a memory stays: it could not be compared now. */
+  keep(scope: MemoryScope): Promise<void>;
   state(): Promise<SweepState>;
 }
 
@@ -78,6 +80,10 @@ export class RedisSweeps implements Sweeps {
     await this.#run("sweepNote", [this.#keys.drift], [`${tenant}/${memory}`, points]);
   }
 
+  async keep({ tenant, memory }: MemoryScope): Promise<void> {
+    await this.#run("sweepKeep", [this.#keys.drift], [`${tenant}/${memory}`]);
+  }
+
   async state(): Promise<SweepState> {
     const [sweep, drift] = await bounded(this.#redis, this.#settings, () =>
       Promise.all([this.#redis.hgetall(this.#keys.sweep), this.#redis.hvals(this.#keys.drift)]),
@@ -94,7 +100,7 @@ export class RedisSweeps implements Sweeps {
   }
 
   #run(
-    script: "sweepTake" | "sweepTurned" | "sweepRenew" | "sweepGiveBack" | "sweepAsk" | "sweepNote",
+    script: "sweepTake" | "sweepTurned" | "sweepRenew" | "sweepGiveBack" | "sweepAsk" | "sweepNote" | "sweepKeep",
     keys: readonly string[],
     values: readonly (string | number)[],
   ): Promise<unknown> {

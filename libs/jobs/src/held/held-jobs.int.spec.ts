@@ -224,6 +224,20 @@ test("looking at the held jobs takes turns, so that none is left out", async () 
   expect([...seen].sort()).toEqual(ids.sort());
 });
 
+test("a held job that was looked at rests, for all who look, and one that is new does not", async () => {
+  const client = bench.client();
+  await bench.workers({ insert: async () => held(1) });
+  const rest = 60_000;
+  const { id: first } = await client.submit(request("insert"));
+  const { held: jobs } = bench.background();
+  await until(async () => (await jobs.take(10, rest)).some(({ job }) => job === first));
+  expect(await bench.background().held.take(10, rest)).toEqual([]);
+  const { id: second } = await client.submit(request("insert"));
+  await until(async () => (await jobs.take(10, rest)).some(({ job }) => job === second));
+  expect(await jobs.take(10, rest)).toEqual([]);
+  expect((await jobs.take(10, 0)).map(({ job }) => job)).toEqual([first, second]);
+});
+
 test("a held job is remembered as long as a queued one, and then as long as any that ended", async () => {
   const client = bench.client();
   const job = await hold(client);

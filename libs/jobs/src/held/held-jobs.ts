@@ -25,8 +25,8 @@ export type ReleaseOutcome =
  * Errors: `queue_unavailable`.
  */
 export interface HeldJobs {
-  /** At most `limit` held jobs, those first that were looked at longest ago. */
-  take(limit: number): Promise<readonly HeldJob[]>;
+  /** At most `limit` held jobs that nobody looked at for `restMs` (default 0), those first that were looked at longest ago. */
+  take(limit: number, restMs?: number): Promise<readonly HeldJob[]>;
   /** Tells how much is `left` of the job's total. A job that has ended is dropped from those that are looked at. */
   progress(job: HeldJob, left: number): Promise<void>;
   /** Ends a held job; waiters and streams hear of it. False if it was not held: it runs, or has ended. */
@@ -65,9 +65,9 @@ export class RedisHeldJobs implements HeldJobs {
     this.#clock = deps.clock;
   }
 
-  async take(limit: number): Promise<readonly HeldJob[]> {
+  async take(limit: number, restMs = 0): Promise<readonly HeldJob[]> {
     const tokens = (await this.#call(() =>
-      runScript(this.#redis, "heldTake", [heldKey(this.#settings)], [limit]),
+      runScript(this.#redis, "heldTake", [heldKey(this.#settings)], [limit, restMs]),
     )) as readonly string[];
     return tokens.map((token) => {
       const [tenant = "", job = "", waitsFor] = token.split(".");

@@ -70,15 +70,15 @@ return (ARGV[5] == 'completed' and status[6]) and 'ok, payload' or 'ok'`,
   },
 
   /**
-   * KEYS held. ARGV limit. The held jobs that were looked at longest ago; looking puts them to the end, so that every one
-   * has its turn, whatever the number of those who look. By the clock of Redis.
+   * KEYS held. ARGV limit, restMs. The held jobs that were looked at longest ago, that long at least; looking puts them to
+   * the end, so that every one has its turn, whatever the number of those who look. By the clock of Redis.
    */
   heldTake: {
     numberOfKeys: 1,
     lua: `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local tokens = redis.call('ZRANGE', KEYS[1], 0, ARGV[1] - 1)
+local tokens = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2] * 1000, 'LIMIT', 0, ARGV[1])
 for _, token in ipairs(tokens) do redis.call('ZADD', KEYS[1], 'XX', now, token) end
 return tokens`,
   },

@@ -62,8 +62,8 @@ export class Inserter {
 
   /** Whether everything is stored that belongs to a job's insert, its vectors included. One statement where they lie apart. */
   async isComplete({ tenant }: MemoryScope, job: string): Promise<boolean> {
-    const outstanding = await this.services.apart?.outbox.outstanding([{ tenant, job }]);
-    return outstanding?.has(job) !== true;
+    const unfinished = await this.services.apart?.outbox.unfinished([{ tenant, job }]);
+    return unfinished?.has(job) !== true;
   }
 
   async #attempt(scope: MemoryScope, request: InsertRequest, context: InsertContext): Promise<CommitResult> {

@@ -1,12 +1,13 @@
 import { expect, test } from "@jest/globals";
-import type { MemoryScope } from "#core";
+import { LIMITS, type MemoryScope } from "#core";
 import { embedRows } from "../outbox/embed-rows.js";
 import { openApart, type TestApart } from "../testing/open-apart.js";
 import { buryTombstones } from "./bury-tombstones.js";
 import { findDrift, reconcile } from "./reconcile.js";
 
 const MODEL = "bag-of-words";
-const NONE = { missing: 0, foreign: 0, stale: 0, repaired: 0 };
+const NONE = { missing: 0, foreign: 0, stale: 0, repaired: 0, failed: 0 };
+const NO_DRIFT = { repairable: 0, failed: 0 };
 
 let claims = 0;
 
@@ -33,7 +34,7 @@ const pointOf = async ({ stores }: TestApart, scope: MemoryScope, id: string) =>
 test("a memory that is in step has no drift, also while rows wait", async () => {
   const apart = openApart();
   const { scope } = await inStep(apart, 20);
-  expect(await findDrift(apart.services, scope)).toBe(0);
+  expect(await findDrift(apart.services, scope)).toEqual(NO_DRIFT);
   await apart.insert(scope, ["new"]);
   expect(await reconcile(apart.services, scope)).toEqual(NONE);
   await drain(apart);
@@ -45,10 +46,10 @@ test("points that were lost are found, made again and then in step", async () =>
   const { scope, ids } = await inStep(apart, 30);
   const lost = await Promise.all(ids.slice(3, 8).map((id) => pointOf(apart, scope, id)));
   await apart.stores.apart.points.remove(scope, MODEL, lost);
-  expect(await findDrift(apart.services, scope)).toBe(5);
+  expect(await findDrift(apart.services, scope)).toEqual({ ...NO_DRIFT, repairable: 5 });
   expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, missing: 5, repaired: 5 });
   await drain(apart);
-  expect(await findDrift(apart.services, scope)).toBe(0);
+  expect(await findDrift(apart.services, scope)).toEqual(NO_DRIFT);
   expect((await apart.services.vectors.fingerprint(scope, MODEL)).count).toBe(30);
 });
 
@@ -61,7 +62,7 @@ test("points of unknown states, fields and revisions are foreign and go away; th
   apart.stores.plant(scope, { ...planted, id: ids[0]!, born: 7 });
   apart.stores.plant(scope, { ...planted, id: ids[1]!, born: 1, field: "name" });
   expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, foreign: 3, repaired: 3 });
-  expect(await findDrift(apart.services, scope)).toBe(0);
+  expect(await findDrift(apart.services, scope)).toEqual(NO_DRIFT);
   expect((await apart.services.vectors.fingerprint(scope, MODEL)).count).toBe(10);
 });
 
@@ -77,7 +78,7 @@ test("points that tell another end than the tree are refreshed", async () => {
     apart.stores.plant(scope, { id, born: point.born, field: "", model: MODEL, embedding, died });
   }
   expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, stale: 2, repaired: 2 });
-  expect(await findDrift(apart.services, scope)).toBe(0);
+  expect(await findDrift(apart.services, scope)).toEqual(NO_DRIFT);
   expect((await pointOf(apart, scope, ids[0]!)).died).toBeUndefined();
 });
 
@@ -107,8 +108,34 @@ test("what is inserted and embedded while both sides are walked is left to the n
   };
   expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, missing: 1, repaired: 1 });
   await drain(apart);
-  expect(await findDrift(apart.services, scope)).toBe(0);
+  expect(await findDrift(apart.services, scope)).toEqual(NO_DRIFT);
   expect((await apart.services.vectors.fingerprint(scope, MODEL)).count).toBe(6);
+});
+
+test("points whose rows were given up are told until they are tried again, and not repaired", async () => {
+  const apart = openApart();
+  const { scope } = await inStep(apart, 5);
+  await apart.insert(scope, ["poison"]);
+  const { outbox } = apart.services.apart;
+  await apart.claim("failing");
+  const rows = await outbox.claimed("failing", LIMITS.rowLeaseMs);
+  await outbox.fail("failing", rows, { code: "model_bad_output", message: "NaN", afterMs: 0, final: true });
+  expect(await findDrift(apart.services, scope)).toEqual({ repairable: 0, failed: 1 });
+  expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, failed: 1 });
+  await outbox.retry(scope);
+  expect(await findDrift(apart.services, scope)).toEqual(NO_DRIFT);
+});
+
+test("nothing is said of a memory with too many rows under way, unless it is in step", async () => {
+  const apart = openApart();
+  const { scope, ids } = await inStep(apart, 5);
+  const { outbox } = apart.services.apart;
+  const { fingerprint } = await outbox.expectation(scope, MODEL);
+  outbox.expectation = async () => ({ fingerprint, pending: LIMITS.reconcileBusyRows + 2, failed: 1 });
+  expect(await findDrift(apart.services, scope)).toEqual({ repairable: 0, failed: 1 });
+  await apart.stores.apart.points.remove(scope, MODEL, [await pointOf(apart, scope, ids[0]!)]);
+  expect(await findDrift(apart.services, scope)).toBeUndefined();
+  expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, missing: 1, repaired: 1, failed: 1 });
 });
 
 test("deletions that were cut short are finished", async () => {

@@ -3,6 +3,7 @@
  * - missing: a point that the tree expects and the vector store lacks; an outbox row is made for it;
  * - foreign: a point of no state with a text in a tracked field; it is removed;
  * - stale: a point that says otherwise than the tree when its state ended; it is refreshed.
+ * A point whose row was given up is missing too, but only told (`failed`): it is tried again by the operator's wish.
  *
  * Count and hash of both sides tell first whether anything can differ. If they differ, both sides are walked in pages; what
  * is held of a walk is bounded by splitting large memories by a hash of the points' names, one walk per part. Work goes on
@@ -22,9 +23,19 @@ export interface ReconcileResult {
   readonly foreign: number;
   readonly stale: number;
   readonly repaired: number;
+  /** Points that nobody works on any more: their rows were given up. */
+  readonly failed: number;
 }
 
-const IN_STEP: ReconcileResult = { missing: 0, foreign: 0, stale: 0, repaired: 0 };
+const IN_STEP: ReconcileResult = { missing: 0, foreign: 0, stale: 0, repaired: 0, failed: 0 };
+
+/** How far the points of a memory are from its tree. */
+interface Drift {
+  /** Points that a `reconcile` would repair. */
+  readonly repairable: number;
+  /** As of `ReconcileResult`. */
+  readonly failed: number;
+}
 
 /** Names a point within a memory and model. */
 type PointName = Pick<StoredPoint, "id" | "born" | "field">;
@@ -39,20 +50,23 @@ export async function reconcile(
   scope: MemoryScope,
   context: RunContext = {},
 ): Promise<ReconcileResult> {
-  return walkModels(services, scope, { context, repairs: repairsOf(services, scope) });
+  const result = await walkModels(services, scope, { context, repairs: repairsOf(services, scope) });
+  return result ?? IN_STEP;
 }
 
 /**
- * Counts what differs in a memory and leaves it as it is. A memory with many rows under way is in step as far as one can
- * tell. Cost and errors as of `reconcile`.
+ * Counts what differs in a memory and leaves it as it is. Undefined: so many rows are under way that one cannot tell. Cost
+ * and errors as of `reconcile`.
  */
 export async function findDrift(
   services: ApartServices,
   scope: MemoryScope,
   context: RunContext = {},
-): Promise<number> {
-  const { missing, foreign, stale } = await walkModels(services, scope, { context });
-  return missing + foreign + stale;
+): Promise<Drift | undefined> {
+  const found = await walkModels(services, scope, { context });
+  if (found === undefined) return undefined;
+  const { missing, foreign, stale, failed } = found;
+  return { repairable: missing + foreign + stale, failed };
 }
 
 /** What is done with what differs. Each answers how many it repaired. */
@@ -64,7 +78,7 @@ interface Repairs {
 
 interface Walk {
   readonly context: RunContext;
-  /** Absent: differences are only counted, and busy memories are left out. */
+  /** Absent: differences are only counted, and busy memories are not compared. */
   readonly repairs?: Repairs;
 }
 
@@ -86,12 +100,19 @@ function repairsOf({ apart }: ApartServices, scope: MemoryScope): Repairs {
   };
 }
 
-async function walkModels(services: ApartServices, scope: MemoryScope, walk: Walk): Promise<ReconcileResult> {
+/** Undefined where a memory is too busy to be compared. */
+async function walkModels(
+  services: ApartServices,
+  scope: MemoryScope,
+  walk: Walk,
+): Promise<ReconcileResult | undefined> {
   const { embeddingModel, nextEmbeddingModel, revision } = await services.tree.getMemory(scope);
   let sum = IN_STEP;
   for (const model of new Set([embeddingModel, nextEmbeddingModel])) {
     if (model === undefined) continue;
-    sum = added(sum, await compareModel(services, scope, { ...walk, model, revision }));
+    const found = await compareModel(services, scope, { ...walk, model, revision });
+    if (found === undefined) return undefined;
+    sum = added(sum, found);
   }
   return sum;
 }
@@ -102,14 +123,18 @@ interface ModelWalk extends Walk {
   readonly revision: number;
 }
 
-async function compareModel(services: ApartServices, scope: MemoryScope, walk: ModelWalk): Promise<ReconcileResult> {
+async function compareModel(
+  services: ApartServices,
+  scope: MemoryScope,
+  walk: ModelWalk,
+): Promise<ReconcileResult | undefined> {
   const { model, repairs } = walk;
-  const { fingerprint: expected, pending } = await services.apart.outbox.expectation(scope, model);
+  const { fingerprint: expected, pending, failed } = await services.apart.outbox.expectation(scope, model);
   const stored = await services.vectors.fingerprint(scope, model);
-  if (stored.count === expected.count && stored.hash === expected.hash) return IN_STEP;
-  if (repairs === undefined && pending > LIMITS.reconcileBusyRows) return IN_STEP;
+  let sum: ReconcileResult = { ...IN_STEP, failed };
+  if (stored.count === expected.count && stored.hash === expected.hash) return sum;
+  if (repairs === undefined && pending - failed > LIMITS.reconcileBusyRows) return undefined;
   const parts = Math.max(1, Math.ceil(Math.max(stored.count, expected.count) / LIMITS.reconcilePoints));
-  let sum = IN_STEP;
   for (let part = 0; part < parts; part += 1) {
     const comparison = new Comparison(services, scope, walk, (name) => partOf(name, parts) === part);
     sum = added(sum, await comparison.run());
@@ -234,6 +259,7 @@ function added(one: ReconcileResult, other: ReconcileResult): ReconcileResult {
     foreign: one.foreign + other.foreign,
     stale: one.stale + other.stale,
     repaired: one.repaired + other.repaired,
+    failed: one.failed + other.failed,
   };
 }
 

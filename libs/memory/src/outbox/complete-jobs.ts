@@ -29,22 +29,36 @@ export interface JobsInWaiting {
 }
 
 /**
- * Ends those of the jobs whose rows are all done, and those with a row that was given up: the nodes of such an insert are
- * stored, but not all of them can be found by meaning, and its caller should know. Tells the others' progress. Run after
- * each claim for the jobs of its rows, and now and then for all that wait. Answers how many ended. One statement, and one
- * call per job.
+ * Ends those of the jobs whose rows are all done. Run after each claim for the jobs of its rows. Answers how many ended. One
+ * statement, which does not count rows, and one call per job that ends.
  */
 export async function completeJobs(
+  outbox: Pick<Outbox, "unfinished">,
+  waiting: Pick<JobsInWaiting, "release">,
+  jobs: readonly WaitingJob[],
+): Promise<number> {
+  if (jobs.length === 0) return 0;
+  const unfinished = await outbox.unfinished(jobs.map(ownerOf));
+  const done = jobs.filter((job) => !unfinished.has(ownerOf(job).job));
+  const ended = await Promise.all(done.map((job) => waiting.release(job, { state: "completed" })));
+  return ended.filter(Boolean).length;
+}
+
+/**
+ * Ends those of the jobs whose rows are all done, and those with a row that was given up: the nodes of such an insert are
+ * stored, but not all of them can be found by meaning, and its caller should know. Tells the others' progress. Run where a
+ * row failed, and now and then for all that wait. Answers how many ended. One statement, O(rows), and one call per job.
+ */
+export async function followJobs(
   outbox: Pick<Outbox, "outstanding">,
   waiting: JobsInWaiting,
   jobs: readonly WaitingJob[],
 ): Promise<number> {
   if (jobs.length === 0) return 0;
-  const owner = ({ job, waitsFor }: WaitingJob): string => waitsFor ?? job;
-  const outstanding = await outbox.outstanding(jobs.map((job) => ({ tenant: job.tenant, job: owner(job) })));
+  const outstanding = await outbox.outstanding(jobs.map(ownerOf));
   const ended = await Promise.all(
     jobs.map(async (job) => {
-      const left = outstanding.get(owner(job));
+      const left = outstanding.get(ownerOf(job).job);
       if (left === undefined) return waiting.release(job, { state: "completed" });
       if (left.failed > 0) return waiting.release(job, failureOf(left));
       await waiting.progress(job, left.rows);
@@ -52,6 +66,11 @@ export async function completeJobs(
     }),
   );
   return ended.filter(Boolean).length;
+}
+
+/** The job whose rows are waited for. */
+function ownerOf({ tenant, job, waitsFor }: WaitingJob): { readonly tenant: string; readonly job: string } {
+  return { tenant, job: waitsFor ?? job };
 }
 
 function failureOf({ failed, error }: Outstanding): Outcome {

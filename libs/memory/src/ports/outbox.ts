@@ -49,6 +49,8 @@ export interface PointExpectation {
   readonly fingerprint: Fingerprint;
   /** Rows of the outbox of that memory and model. */
   readonly pending: number;
+  /** Those of them that were given up. */
+  readonly failed: number;
 }
 
 /**
@@ -82,7 +84,9 @@ export interface Outbox {
   ): Promise<void>;
   /** Makes rows that were given up free again, of a memory or of all. Answers the count. */
   retry(scope?: MemoryScope): Promise<number>;
-  /** What each of the jobs still waits for; a job without rows is absent. One statement. */
+  /** Those of the jobs that still wait for a row, be it one that was given up. One statement that looks for a row of each. */
+  unfinished(jobs: readonly { readonly tenant: string; readonly job: string }[]): Promise<ReadonlySet<string>>;
+  /** What each of the jobs still waits for; a job without rows is absent. One statement; O(rows of the jobs). */
   outstanding(
     jobs: readonly { readonly tenant: string; readonly job: string }[],
   ): Promise<ReadonlyMap<string, Outstanding>>;

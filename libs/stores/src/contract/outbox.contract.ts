@@ -52,12 +52,14 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       });
       const { job } = committed.inbox;
       const { tenant } = scope;
-      const waiting = await apart.outbox.outstanding([
+      const jobs = [
         { tenant, job },
         { tenant, job: "job_of_nobody" },
         { tenant: "another", job },
-      ]);
-      expect([...waiting]).toEqual([[job, { rows: 2, failed: 0 }]]);
+      ];
+      expect([...(await apart.outbox.outstanding(jobs))]).toEqual([[job, { rows: 2, failed: 0 }]]);
+      expect([...(await apart.outbox.unfinished(jobs))]).toEqual([job]);
+      expect([...(await apart.outbox.unfinished(jobs.slice(1)))]).toEqual([]);
     });
 
     test("a claim is bounded by rows and by tokens, oldest first, and shares no row with another", async () => {
@@ -105,6 +107,8 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
         failed: 1,
         error: { code: "model_bad_output", message: "NaN" },
       });
+      expect([...(await apart.outbox.unfinished([{ tenant, job: inbox.job }]))]).toEqual([inbox.job]);
+      expect(await apart.outbox.expectation(scope, MODEL)).toMatchObject({ pending: 2, failed: 1 });
       await apart.outbox.fail("not its claim", [one], { ...failure, final: true });
       expect(await apart.outbox.retry({ ...scope, memory: "mem_other" })).toBe(0);
       expect(await apart.outbox.retry(scope)).toBe(1);
@@ -121,6 +125,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       expect(await apart.outbox.expectation(scope, MODEL)).toEqual({
         fingerprint: fingerprintOf([point("nod_a0")]),
         pending: 1,
+        failed: 0,
       });
     });
 
@@ -142,6 +147,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
           { ...point("nod_a1"), died: 2 },
         ]),
         pending: 0,
+        failed: 0,
       });
     });
 
@@ -209,7 +215,11 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       } while (after !== undefined);
       expect(pages.flat()).toEqual(stored);
       expect(pages.every(({ length }) => length <= 2)).toBe(true);
-      expect(await apart.outbox.expectation(scope, MODEL)).toEqual({ fingerprint: fingerprintOf(stored), pending: 1 });
+      expect(await apart.outbox.expectation(scope, MODEL)).toEqual({
+        fingerprint: fingerprintOf(stored),
+        pending: 1,
+        failed: 0,
+      });
     });
 
     test("rows go with their memory, which leaves a tombstone until it is buried", async () => {

@@ -43,6 +43,7 @@ test("points keep what they were last told until they are refreshed", async () =
   expect(await apart.outbox.expectation(SCOPE, MODEL)).toEqual({
     fingerprint: await vectors.fingerprint(SCOPE, MODEL),
     pending: 0,
+    failed: 0,
   });
 });
 

@@ -86,6 +86,10 @@ export class InMemoryOutbox implements Outbox {
     return failed.length;
   }
 
+  async unfinished(jobs: Parameters<Outbox["unfinished"]>[0]): Promise<ReadonlySet<string>> {
+    return new Set((await this.outstanding(jobs)).keys());
+  }
+
   async outstanding(jobs: Parameters<Outbox["outstanding"]>[0]): Promise<ReadonlyMap<string, Outstanding>> {
     this.tables.checkOpen();
     const found = jobs.map(({ tenant, job }): readonly [string, Outstanding] => {
@@ -122,8 +126,9 @@ export class InMemoryOutbox implements Outbox {
   async expectation(scope: MemoryScope, model: string): Promise<PointExpectation> {
     const points = this.#expected(scope, model);
     const isOfMemory = isRowOf(scope);
-    const pending = this.outbox.rows.filter((row) => row.model === model && isOfMemory(row)).length;
-    return { fingerprint: fingerprintOf(points), pending };
+    const rows = this.outbox.rows.filter((row) => row.model === model && isOfMemory(row));
+    const failed = rows.filter(({ failure }) => failure !== undefined).length;
+    return { fingerprint: fingerprintOf(points), pending: rows.length, failed };
   }
 
   async expected(

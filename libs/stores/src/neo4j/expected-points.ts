@@ -53,9 +53,9 @@ RETURN key`,
 
   pending: `
 MATCH (o:Outbox) WHERE o.memory = $memory AND o.model = $model AND o.field >= '' AND o.task >= ''
-WITH o.memory AS memory, o.revision AS revision, count(*) AS rows
+WITH o.memory AS memory, o.revision AS revision, count(*) AS rows, count(o.failed) AS failed
 MATCH (m:Memory {key: memory}) WHERE m.revision >= revision
-RETURN sum(rows) AS pending`,
+RETURN sum(rows) AS pending, sum(failed) AS failed`,
 } as const;
 
 /** Fingerprint and pending rows of a memory under a model. O(states), a page at a time. */
@@ -69,9 +69,12 @@ export async function expectation(database: Database, scope: MemoryScope, model:
     after = page.next;
   }
   const [row] = await database.read((transaction) =>
-    transaction.run<{ readonly pending: number }>(EXPECTED.pending, { memory: memoryKey(scope), model }),
+    transaction.run<{ readonly pending: number; readonly failed: number }>(EXPECTED.pending, {
+      memory: memoryKey(scope),
+      model,
+    }),
   );
-  return { fingerprint: sum.fingerprint, pending: row?.pending ?? 0 };
+  return { fingerprint: sum.fingerprint, pending: row?.pending ?? 0, failed: row?.failed ?? 0 };
 }
 
 /** A page of points: those of so many states that there are at most `limit`, but always of one. */

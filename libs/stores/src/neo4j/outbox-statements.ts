@@ -114,6 +114,16 @@ SET o.waiting = o.tenant, o.due = 0, o.failures = 0
 REMOVE o.failed, o.error
 RETURN count(*) AS freed`,
 
+  /** The first visible row of a job is enough. */
+  unfinished: `
+UNWIND $jobs AS one
+CALL (one) {
+  MATCH (o:Outbox) WHERE o.tenant = one.tenant AND o.job = one.job
+  MATCH (m:Memory {key: o.memory}) WHERE m.revision >= o.revision
+  RETURN o LIMIT 1
+}
+RETURN one.job AS job`,
+
   outstanding: `
 UNWIND $jobs AS one
 MATCH (o:Outbox) WHERE o.tenant = one.tenant AND o.job = one.job

@@ -110,6 +110,7 @@ await describeWithNeo4j("Neo4j", (uri) => {
       expect(await outbox.claim(scope.tenant, { ...LEASE, id: randomUUID() })).toEqual([]);
       expect((await outbox.backlog(LIMITS.pageItems)).some(({ tenant }) => tenant === scope.tenant)).toBe(false);
       expect((await outbox.outstanding(jobs)).size).toBe(0);
+      expect((await outbox.unfinished(jobs)).size).toBe(0);
       expect((await outbox.expectation(scope, MODEL)).pending).toBe(0);
       expect(await ledger.pending(scope, { model: MODEL, field: NODE_FIELD, revision: 2 }, { limit: 10 })).toEqual([]);
       await commit(apart, scope, []);

@@ -106,6 +106,13 @@ export class Neo4jOutbox implements Outbox {
     }
   }
 
+  async unfinished(jobs: Parameters<Outbox["unfinished"]>[0]): Promise<ReadonlySet<string>> {
+    const found = await this.database.read((transaction) =>
+      transaction.run<{ readonly job: string }>(OUTBOX.unfinished, { jobs }),
+    );
+    return new Set(found.map(({ job }) => job));
+  }
+
   async outstanding(jobs: Parameters<Outbox["outstanding"]>[0]): Promise<ReadonlyMap<string, Outstanding>> {
     const found = await this.database.read((transaction) =>
       transaction.run<{
