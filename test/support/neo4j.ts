@@ -134,7 +134,9 @@ class Server implements TestNeo4j {
   }
 
   async freeze(): Promise<void> {
-    process.kill(await this.#pid(), "SIGSTOP");
+    const pid = await this.#pid();
+    process.kill(pid, "SIGSTOP");
+    await until(() => isStopped(pid) || undefined);
   }
 
   async thaw(): Promise<void> {
@@ -267,6 +269,10 @@ async function sweep(): Promise<void> {
 /** The process ids of the system come round again: a server is told by its command line. */
 const commandOf = (pid: number): string =>
   spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" }).stdout;
+
+/** A signal that stops is delivered thread by thread: until then the server still answers. */
+const isStopped = (pid: number): boolean =>
+  spawnSync("ps", ["-o", "state=", "-p", String(pid)], { encoding: "utf8" }).stdout.startsWith("T");
 
 function isAlive(pid: number): boolean {
   try {
