@@ -1,12 +1,15 @@
 /**
  * The evidence of all contexts and paths as one statement: a chain of joined index ranges per path, as in a structural run,
  * but every row belongs to a context, positions count within it, and the rows of the kept steps are carried along.
+ *
+ * A position right below the contexts that counts from one end takes its nodes from each context's own index range and reads
+ * no more of it than it counts; any other numbers the rows of its set.
  */
 import type { EvidencePath, EvidenceRequest, StructuralStep } from "#query";
 import { keptSteps, maximumChains } from "../evidence-limit.js";
 import type { Statement } from "./run-statement.js";
-import { cutCondition } from "./select-position.js";
-import { comparisonCondition, depthAfter, Parameters, stepTable } from "./select-step.js";
+import { cutCondition, cutOf, cutSelect } from "./select-position.js";
+import { comparisonCondition, depthAfter, Parameters, type StepContext, stepTable } from "./select-step.js";
 import { keyColumns, KEY_WIDTH, type Liveness, liveParameters, valueColumns } from "./states.js";
 
 export interface EvidenceStatement extends Statement {
@@ -100,10 +103,8 @@ class PathBuilder {
     const alias = this.#alias();
     const depth = this.#depth === undefined ? `${this.#current}.depth` : String(this.#depth);
     const context = { kind: "table", alias: this.#current, depth } as const;
-    const { table, conditions } = stepTable(step, context, alias, {
-      liveness: this.liveness,
-      parameters: this.parameters,
-    });
+    const cut = this.#current === "contexts" ? this.#countedStates(step, context, alias) : undefined;
+    const { table, conditions } = cut ?? this.#states(step, context, alias);
     this.#from.push(table);
     this.#where.push(...conditions);
     this.#repeats ||= step.axis === "descendant" && !this.#disjoint && !this.#lastKept;
@@ -112,9 +113,27 @@ class PathBuilder {
     this.#depth = depthAfter(step, context);
     this.#current = alias;
     this.#isStates = true;
-    if (step.position !== undefined) this.#cut(step.position);
+    if (step.position !== undefined && cut === undefined) this.#cut(step.position);
     if (step.comparisons.length > 0) this.#compare(step.comparisons);
     if (keep) this.#kept.push(this.#currentNode());
+  }
+
+  #states(step: StructuralStep, context: StepContext, alias: string): ReturnType<typeof stepTable> {
+    return stepTable(step, context, alias, { liveness: this.liveness, parameters: this.parameters });
+  }
+
+  /** The states that a step finds and its position selects of each context; `undefined` if it does not count from one end. */
+  #countedStates(step: StructuralStep, context: StepContext, alias: string): ReturnType<typeof stepTable> | undefined {
+    const cut = step.position && cutOf(step.position);
+    if (cut?.kind !== "first" && cut?.kind !== "last") return undefined;
+    const inner = `${alias}_in_order`;
+    const { table, conditions } = this.#states(step, context, inner);
+    const ordered = {
+      select: `SELECT ${inner}.row FROM ${table} WHERE ${conditions.join(" AND ")}`,
+      ...{ ascending: ` ORDER BY ${inner}.path`, descending: ` ORDER BY ${inner}.path DESC` },
+    };
+    const { select } = cutSelect(cut, ordered, this.parameters);
+    return { table: `states ${alias}`, conditions: [`${alias}.row IN (${select})`] };
   }
 
   #compare(comparisons: StructuralStep["comparisons"]): void {

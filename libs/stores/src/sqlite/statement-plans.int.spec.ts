@@ -136,6 +136,20 @@ describe("a run from contexts", () => {
     const plan = await planOf(evidenceStatement({ contexts: contexts(1, 1), paths, values: true }, 1, HEAD));
     expect(scansOf(plan)).toEqual([]);
   });
+
+  test.each([
+    ["/A[1]", step("child", "A", index(1))],
+    ["//A[-2]", step("descendant", "A", index(-2))],
+    ["/*[2:4]", step("child", undefined, range(2, 4))],
+    ["//*[-3:]", step("descendant", undefined, range(-3))],
+  ])("evidence by %s takes each context's nodes in the order of their index, and stops", async (_, one) => {
+    for (const liveness of [HEAD, PAST]) {
+      const request = { contexts: contexts(1, 1), paths: [{ steps: [one], keep: [true] }], values: true };
+      const plan = await planOf(evidenceStatement(request, 1, liveness));
+      expect({ scans: scansOf(plan), sorts: sortsOf(plan) }).toEqual({ scans: [], sorts: [] });
+      expect(plan.join()).toMatch(/CORRELATED (LIST|SCALAR) SUBQUERY/);
+    }
+  });
 });
 
 describe("a filter", () => {
