@@ -7,6 +7,12 @@ export type { HeldJob, HeldJobs, ReleaseOutcome } from "./held/held-jobs.js";
 export { createJobClient, type JobClientOptions, type QueueAges } from "./job-client.js";
 export { JOB_KINDS, JOB_NAMES, type JobName } from "./job-names.js";
 export { startJobWorkers, type JobWorkers, type JobWorkersOptions, type StopLimits } from "./job-workers.js";
+export {
+  createRequestLimiter,
+  type RequestLimit,
+  type RequestLimiter,
+  type RequestTaken,
+} from "./limits/request-limiter.js";
 export * from "./payloads.js";
 export { connectRedis } from "./redis.js";
 export { requeueActive } from "./requeue-active.js";

@@ -12,6 +12,8 @@ export interface JobKeys {
   /** Sorted set of the tenant's job ids; ids are time-ordered, so the lexical order is the order of creation. */
   list(tenant: string): string;
   idempotency(tenant: string, key: string): string;
+  /** Token bucket of the tenant's requests. */
+  bucket(tenant: string): string;
   /** Sorted set of the tenant's jobs that were given up, by when. */
   letters(tenant: string): string;
   /** BullMQ's `prefix` of a queue. */
@@ -33,6 +35,7 @@ export function jobKeys(prefix: string): JobKeys {
     events: (tenant, id) => `${prefix}:{${tenant}}:events:${id}`,
     list: (tenant) => `${prefix}:{${tenant}}:jobs`,
     letters: (tenant) => `${prefix}:{${tenant}}:letters`,
+    bucket: (tenant) => `${prefix}:{${tenant}}:bucket`,
     // Hashed: a client's key can be long and hold anything.
     idempotency: (tenant, key) =>
       `${prefix}:{${tenant}}:idempotency:${createHash("sha256").update(key).digest("base64url")}`,

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { SWEEP_SCRIPTS } from "./background/sweep-scripts.js";
 import { HELD_SCRIPTS } from "./held/held-scripts.js";
+import { LIMIT_SCRIPTS } from "./limits/limit-scripts.js";
 import { REQUEST_SCRIPTS } from "./requests/request-scripts.js";
 import { ENDED, GUARDED } from "./script-parts.js";
 
@@ -174,6 +175,7 @@ return redis.call('HGETALL', KEYS[1])`,
   },
 
   ...HELD_SCRIPTS,
+  ...LIMIT_SCRIPTS,
   ...REQUEST_SCRIPTS,
   ...SWEEP_SCRIPTS,
 } as const;
