@@ -138,7 +138,7 @@ test("a worker with some roles leaves the other queues alone", async () => {
 test("SIGTERM lets the running job end, then the worker ends well", async () => {
   const worker = await start();
   const { promise: release, resolve: go } = Promise.withResolvers<undefined>();
-  model.misbehave({ kind: "slow", release: release as unknown as Promise<void> });
+  model.misbehave({ kind: "slow", release });
   const { id } = await insert("drained");
   await until(() => (model.calls.length > 0 ? true : undefined));
   const stopped = worker.stop();

@@ -38,7 +38,7 @@ export type Misbehaviour =
   | { readonly kind: "broken vector"; readonly index: number; readonly value: "NaN" | "null" | "zeros" }
   | { readonly kind: "not json" }
   /** Answers well when `release` resolves. */
-  | { readonly kind: "slow"; readonly release: Promise<void> };
+  | { readonly kind: "slow"; readonly release: Promise<unknown> };
 
 /** One request that the server has seen. */
 export interface SeenRequest {
@@ -61,6 +61,7 @@ export class FakeModelServer {
   readonly #server: Server;
   readonly #queue: Misbehaviour[] = [];
   #constant: Misbehaviour | undefined;
+  #chosen: (texts: readonly string[]) => Misbehaviour | undefined = () => undefined;
   #inFlight = 0;
 
   private constructor(options: FakeModelServerOptions) {
@@ -105,11 +106,17 @@ export class FakeModelServer {
     this.#constant = how;
   }
 
+  /** Requests misbehave by their texts, where nothing else is planned for them, until the next call. */
+  misbehaveWhen(choose: (texts: readonly string[]) => Misbehaviour | undefined): void {
+    this.#chosen = choose;
+  }
+
   /** Forgets what was asked and what was planned. */
   reset(): void {
     this.requests.length = 0;
     this.#queue.length = 0;
     this.#constant = undefined;
+    this.#chosen = () => undefined;
     this.peak = 0;
   }
 
@@ -153,7 +160,7 @@ export class FakeModelServer {
   }
 
   async #answer(path: string, body: Record<string, unknown>, response: ServerResponse): Promise<void> {
-    const how = this.#queue.shift() ?? this.#constant;
+    const how = this.#queue.shift() ?? this.#constant ?? this.#chosen(inputsOf(body).map(String));
     switch (how?.kind) {
       case "status": {
         const text = how.text ?? "planned failure";

@@ -30,6 +30,8 @@ export interface WorkerProcessOptions {
   readonly dataFolder: string;
   readonly roles?: string;
   readonly environment?: NodeJS.ProcessEnv;
+  /** A module that is loaded before the program. */
+  readonly preload?: string;
 }
 
 /** Builds what the sources have and the build has not. */
@@ -42,7 +44,7 @@ export async function setUp(environment: NodeJS.ProcessEnv): Promise<void> {
 export async function startWorkerProcess(options: WorkerProcessOptions): Promise<WorkerProcess> {
   const worker = fork(PROGRAM, options.roles === undefined ? [] : ["--roles", options.roles], {
     cwd: ROOT,
-    execArgv: ["--no-warnings"],
+    execArgv: ["--no-warnings", ...(options.preload === undefined ? [] : ["--import", options.preload])],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
     env: {
       ...process.env,

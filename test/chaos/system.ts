@@ -1,0 +1,224 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { parseConfig, systemClock } from "#core";
+import { openStoresOf, type Stores } from "#stores";
+import { ApiClient, type Answer } from "../support/api-client.js";
+import { FakeModelServer } from "../support/fake-model-server.js";
+import { startRedis, type TestRedis } from "../support/redis.js";
+import { until } from "../support/until.js";
+import { setUp, startWorkerProcess, type WorkerProcess } from "../support/worker.js";
+import { startApiProcess, type ApiProcess } from "./api-process.js";
+import type { Faults } from "./faults.js";
+import { Ledger } from "./ledger.js";
+import { LONG } from "./row.js";
+
+const PRELOAD = join(import.meta.dirname, "faults.ts");
+
+/** Between two writes of one client: jobs pile up while they cannot run, and a machine of CI is not kept busy. */
+const PACE_MS = 100;
+
+/** Longest that a write is repeated: longer than any outage. */
+const WRITE_MS = 180_000;
+
+/** Times of the short form. The long form has the product's own. */
+const SHORT: Pick<Faults, "queues" | "lanes"> = {
+  queues: { lockMs: 4_000, stalledIntervalMs: 1_500, retryBaseMs: 300 },
+  lanes: { resendMs: 1_500, lostMs: 4_000 },
+};
+
+/** One API, workers as a test starts them, a Redis, a model server, and the stores they share: real processes. */
+export interface System {
+  readonly redis: TestRedis;
+  readonly model: FakeModelServer;
+  readonly client: ApiClient;
+  readonly stores: Stores;
+  readonly ledger: Ledger;
+  startWorker(faults?: Partial<Faults>): Promise<WorkerProcess>;
+  /** The API was killed, or is about to be: starts another at the same address when it has ended. */
+  replaceApi(): Promise<void>;
+  killApi(): Promise<void>;
+  /** Leaves an order for the process that takes it first. */
+  order(name: string): Promise<void>;
+  memory(): Promise<string>;
+  /** Sends a write until it is acknowledged, under one idempotency key; answers its job. */
+  write(memory: string, number: number, text?: string): Promise<string>;
+  state(job: string): Promise<string>;
+  /** Clients that write one after the other, each to a memory of its own, until they are stopped; every other one without keys. */
+  load(writers: number): Promise<Load>;
+  /** Waits until all that was acknowledged has ended. */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Clients that write. */
+export interface Load {
+  /** Resolves when the last write is acknowledged. */
+  stop(): Promise<void>;
+}
+
+/** Where trees and vectors are; empty: in SQLite, in the folder of the system. */
+export type StoreVariables = Readonly<Partial<Record<"NEO4J_URI" | "QDRANT_URL", string>>>;
+
+/** @param faults of every process of the system */
+export async function startSystem(stores: StoreVariables = {}, faults: Partial<Faults> = {}): Promise<System> {
+  const [redis, model, folder] = await Promise.all([
+    startRedis(),
+    FakeModelServer.start({ maxBatch: 64 }),
+    mkdtemp(join(tmpdir(), "espalier-chaos-")),
+  ]);
+  const orders = join(folder, "orders");
+  await mkdir(orders);
+  const environment = {
+    ...{ EMBEDDING_PROVIDER: "openai", EMBEDDING_URL: `${model.url}/v1`, EMBEDDING_MODEL: "fake-model" },
+    ...{ EMBEDDING_API_KEY: "none", REDIS_URL: `unix://${redis.address}`, NEO4J_URI: "", QDRANT_URL: "", ...stores },
+  };
+  await setUp(environment);
+  return new ChaosSystem({ redis, model, folder, orders, environment, faults }).start();
+}
+
+interface Parts {
+  readonly redis: TestRedis;
+  readonly model: FakeModelServer;
+  readonly folder: string;
+  readonly orders: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly faults: Partial<Faults>;
+}
+
+class ChaosSystem implements System {
+  readonly redis: TestRedis;
+  readonly model: FakeModelServer;
+  readonly stores: Stores;
+  readonly ledger = new Ledger();
+  readonly #workers: WorkerProcess[] = [];
+  #api: ApiProcess | undefined;
+  #client: ApiClient | undefined;
+
+  constructor(private readonly parts: Parts) {
+    this.redis = parts.redis;
+    this.model = parts.model;
+    this.stores = openStoresOf(parseConfig({ ...parts.environment, ESPALIER_DATA: parts.folder }), systemClock);
+  }
+
+  async start(): Promise<this> {
+    await this.#startApi({});
+    return this;
+  }
+
+  get client(): ApiClient {
+    if (this.#client === undefined) throw new Error("the API has not been started");
+    return this.#client;
+  }
+
+  async startWorker(faults: Partial<Faults> = {}): Promise<WorkerProcess> {
+    const worker = await startWorkerProcess({
+      ...{ redis: this.redis.address, dataFolder: this.parts.folder, preload: PRELOAD },
+      environment: { ...this.parts.environment, ...this.#faults(faults) },
+    });
+    this.#workers.push(worker);
+    return worker;
+  }
+
+  async killApi(): Promise<void> {
+    await this.#api?.kill();
+  }
+
+  async replaceApi(): Promise<void> {
+    await this.#api?.ended;
+    await this.#startApi({ ESPALIER_PORT: new URL(this.client.url).port });
+  }
+
+  async order(name: string): Promise<void> {
+    await writeFile(join(this.parts.orders, name), "");
+  }
+
+  memory(): Promise<string> {
+    return this.client.memory({ structure: "conversation" });
+  }
+
+  async write(memory: string, number: number, text = textOf(memory, number)): Promise<string> {
+    const headers = { "idempotency-key": `${memory}-${number}` };
+    // Refusals and lost answers alike: the key makes the repeats one write.
+    const job = await until(async () => {
+      const answer = await this.#send(memory, number, text, headers).catch(ignore);
+      if (answer !== undefined && answer.status < 300) return answer.body.id;
+      if (answer !== undefined && answer.status < 500 && answer.status !== 429) throw new Refused(answer.text);
+      await pause(PACE_MS);
+      return undefined;
+    }, WRITE_MS);
+    this.ledger.acknowledge(memory, { number, job });
+    return job;
+  }
+
+  async state(job: string): Promise<string> {
+    return (await this.client.call("GET", `/v1/jobs/${job}`)).body.state;
+  }
+
+  async load(writers: number): Promise<Load> {
+    const stopping = new AbortController();
+    const memories = await Promise.all(Array.from({ length: writers }, () => this.memory()));
+    const running = Promise.all(memories.map((memory, writer) => this.#writeOn(memory, writer, stopping.signal)));
+    running.catch(ignore);
+    return {
+      stop: async () => {
+        stopping.abort();
+        await running;
+      },
+    };
+  }
+
+  settle(): Promise<void> {
+    return this.ledger.settle(this.client);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.kill()));
+    await this.killApi();
+    await this.stores.close();
+    await Promise.all([this.redis.close(), this.model.stop()]);
+    await rm(this.parts.folder, { recursive: true, force: true });
+  }
+
+  async #writeOn(memory: string, writer: number, signal: AbortSignal): Promise<void> {
+    for (let number = 1; !signal.aborted; number += 1) {
+      await (writer % 2 === 0 ? this.write(memory, number) : this.#writeOnce(memory, number));
+      await pause(PACE_MS, undefined, { signal }).catch(ignore);
+    }
+  }
+
+  /** Without a key: a write that was not acknowledged may have happened, once. */
+  async #writeOnce(memory: string, number: number): Promise<void> {
+    const answer = await this.#send(memory, number, textOf(memory, number)).catch(ignore);
+    if (answer?.status === 202) this.ledger.acknowledge(memory, { number, job: answer.body.id });
+    else this.ledger.unsure(memory, number);
+  }
+
+  #send(memory: string, number: number, text: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const body = { tree: { type: "Entry", attributes: { text, number } } };
+    return this.client.call("POST", `/v1/memories/${memory}/insert`, { body, headers });
+  }
+
+  async #startApi(environment: NodeJS.ProcessEnv): Promise<void> {
+    this.#api = await startApiProcess({
+      ...{ dataFolder: this.parts.folder, preload: PRELOAD },
+      environment: { ...this.parts.environment, ...this.#faults({}), ...environment },
+    });
+    this.#client = new ApiClient(this.#api.url, this.#api.key);
+  }
+
+  #faults(own: Partial<Faults>): NodeJS.ProcessEnv {
+    const times = LONG ? {} : SHORT;
+    const faults: Faults = { orders: this.parts.orders, ...times, ...this.parts.faults, ...own };
+    return { ESPALIER_FAULTS: JSON.stringify(faults) };
+  }
+}
+
+class Refused extends Error {}
+
+const textOf = (memory: string, number: number): string => `entry ${number} of ${memory}`;
+
+function ignore(): undefined {
+  return undefined;
+}
