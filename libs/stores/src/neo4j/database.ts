@@ -1,5 +1,5 @@
 import { EspalierError } from "#core";
-import neo4j, { type Driver, type ManagedTransaction, type Session } from "neo4j-driver";
+import neo4j, { type Driver, type ManagedTransaction, type Record as DriverRecord, type Session } from "neo4j-driver";
 import { toStoreError } from "./neo4j-errors.js";
 import { CALL_MS, DRIVER_SETTINGS, READ_MS, WRITE_MS } from "./settings.js";
 
@@ -104,7 +104,17 @@ function over(managed: ManagedTransaction): Transaction {
   return {
     run: async <Row>(statement: string, parameters?: Readonly<Record<string, unknown>>) => {
       const { records } = await managed.run(statement, parameters);
-      return records.map((record) => record.toObject() as Row);
+      return rowsOf(records) as readonly Row[];
     },
   };
+}
+
+/** As `toObject` of each record, which takes as long as all the rest of a read of many rows. */
+function rowsOf(records: readonly DriverRecord[]): readonly Readonly<Record<string, unknown>>[] {
+  const columns = (records[0]?.keys ?? []).map(String);
+  return records.map((record) => {
+    const row: Record<string, unknown> = {};
+    for (let at = 0; at < columns.length; at += 1) row[columns[at] ?? ""] = record.get(at);
+    return row;
+  });
 }
