@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { LIMITS, randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
 import type { JobClient, QueueAges, RequestLedger } from "#jobs";
 import type { Stores } from "#stores";
-import { createLogger, createMetrics, serveMetrics, type Metrics } from "#telemetry";
+import { createLogger, createMetrics, serveMetrics, timeCalls, type Metrics } from "#telemetry";
 import { createBodyThreads, type BodyThreads } from "./bodies/body-threads.js";
 import type { ApartDependencies, ApiDependencies, Dependency, ModelNames } from "./dependencies.js";
 import { createServer } from "./http/server.js";
@@ -65,7 +65,8 @@ function complete(config: Config, given: GivenDependencies, metrics: Metrics, st
   const { stores, jobs, requests, embeddingModels } = given;
   watchBacklog(metrics, jobs, given.apart);
   return {
-    ...{ config, tree: stores.tree, keys: stores.keys, jobs, requests, embeddingModels, metrics, stopping },
+    ...{ config, tree: timed(metrics, "tree", stores.tree), keys: timed(metrics, "keys", stores.keys) },
+    ...{ jobs, requests, embeddingModels, metrics, stopping },
     health: [
       { name: "redis", check: () => jobs.ping() },
       { name: "store", check: () => stores.ping() },
@@ -77,6 +78,13 @@ function complete(config: Config, given: GivenDependencies, metrics: Metrics, st
     clock: given.clock ?? systemClock,
     ids: given.ids ?? randomId,
   };
+}
+
+/** A store whose calls the metrics hear of. */
+function timed<T extends object>(metrics: Metrics, store: string, target: T): T {
+  return timeCalls(target, ({ op, milliseconds }) => {
+    metrics.storeCall({ store, op, milliseconds });
+  });
 }
 
 /** The API never scales to zero, so the gauges of the backlog come from it. */

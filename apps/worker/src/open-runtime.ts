@@ -3,10 +3,9 @@ import { createBackground, createJobClient, type JobSettings, type PayloadStore 
 import { Inserter, liesApart, Reader, WriteQueue, type MemoryServices } from "#memory";
 import { checkEntailer, openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
 import { openStoresOf, type Stores } from "#stores";
-import type { Metrics } from "#telemetry";
+import { timeCalls, type Metrics } from "#telemetry";
 import type { ApartRuntime } from "./apart/apart-runtime.js";
 import { Pressure } from "./apart/pressure.js";
-import { timeCalls } from "./time-calls.js";
 import type { WorkerRuntime } from "./worker-runtime.js";
 
 /** A worker's stores and models, open. */
@@ -97,8 +96,8 @@ function hooksOf(metrics: Metrics): ModelHooks {
       metrics.scoreBatch({ items, tokens });
       metrics.modelCall({ model, kind, milliseconds });
     },
-    onLookup: (cache, hits) => {
-      metrics.cacheHits(cache, hits);
+    onLookup: (cache, hits, misses) => {
+      metrics.cacheLookup({ cache, hits, misses });
     },
   };
 }

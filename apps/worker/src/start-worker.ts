@@ -55,6 +55,8 @@ export async function startWorker(config: Config, options: WorkerOptions = {}): 
   const { runtime, payloadStore } = open;
   const { application, processors } = await createWorkerApplication(runtime, roles);
   opened.defer(() => application.close());
+  // One that never gets to look must not look as if it had no queues.
+  for (const role of roles) metrics.workerTurned(role);
   const workers = startJobWorkers({
     ...{ redis: redisUrl, roles, payloadStore, clock: systemClock },
     handlers: processors.flatMap(({ handlers }) => handlers),

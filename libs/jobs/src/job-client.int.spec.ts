@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import type { Redis } from "ioredis";
 import { setImmediate } from "node:timers/promises";
-import { isId, LIMITS } from "#core";
+import { EspalierError, isId, LIMITS } from "#core";
 import { queueJobId } from "./keys.js";
 import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 
@@ -192,9 +192,9 @@ test("a tenant that has too much waiting is refused, and nothing of that is left
   const keyed = request("insert", {}, { idempotency: { key: "k", fingerprint: "f" } });
   await expect(client.submit(keyed)).rejects.toMatchObject({ code: "queue_full" });
   expect(await client.list("ten_a", { limit: 10 })).toHaveLength(2);
-  expect(await client.backlog()).toEqual({ interactive: 0, batch: 1 });
+  expect(await client.backlog()).toMatchObject({ interactive: { jobs: 0, oldestMs: 0 }, batch: { jobs: 1 } });
   await bench.workers({ insert: async () => 1 }, { settings: { ...bench.settings, lanes } });
-  await until(async () => (await client.backlog()).batch === 0);
+  await until(async () => (await client.backlog()).batch.jobs === 0);
   expect(await client.submitAndWait(keyed, 5_000)).toMatchObject({ state: "completed" });
 });
 
@@ -252,6 +252,29 @@ test("jobs are counted by queue and state, with the age of the oldest", async ()
     return oldest.query > 20 && oldest;
   });
   expect(ages.insert).toBe(0);
+});
+
+test("what waits ahead of a queue has an age too, and a job that waits to be tried again is due when its time has come", async () => {
+  const lanes = { ...bench.settings.lanes, interactive: { ...bench.settings.lanes.interactive, window: 1 } };
+  const queues = { ...bench.settings.queues, insert: { ...bench.settings.queues.insert, retryBaseMs: 60_000 } };
+  const settings = { ...bench.settings, lanes, queues };
+  const client = bench.client({ lanes });
+  await client.submit(request("query"));
+  expect((await client.backlog()).interactive).toEqual({ jobs: 0, oldestMs: 0 });
+  await client.submit(request("query"));
+  await until(async () => (await client.backlog()).interactive.oldestMs > 20);
+  const fail = async (): Promise<never> => {
+    throw new EspalierError("store_unavailable", "away");
+  };
+  const workers = await bench.workers({ insert: fail }, { settings });
+  const { id } = await client.submit(request("insert"));
+  await until(async () => (await client.counts()).insert["delayed"] === 1);
+  await workers.close({ drainMs: 1_000, giveBackMs: 50 });
+  // Its time comes: the score of a delayed job is its time, shifted to make room for an order.
+  const { prefix } = bench.settings;
+  await bench.bare().zadd(`{${prefix}-insert}:insert:delayed`, Date.now() * 0x1000, `ten_a.${id}`);
+  await until(async () => (await client.counts()).insert["due"] === 1);
+  expect(await client.counts()).toMatchObject({ insert: { due: 1, delayed: 0, waiting: 0, prioritized: 0 } });
 });
 
 test("every key names its tenant, and one slot holds all that a script touches", async () => {

@@ -1,7 +1,7 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { EspalierError, LIMITS, RETENTION_SECONDS, type Clock, type IdSource } from "#core";
-import { Admission, type LaneName } from "./admission/admission.js";
+import { Admission, type LaneBacklog, type LaneName } from "./admission/admission.js";
 import { estimateCost } from "./admission/estimate-cost.js";
 import type { JobData } from "./job-data.js";
 import { followEvents } from "./job-events.js";
@@ -60,8 +60,8 @@ export function createJobClient(options: JobClientOptions): JobClient & QueueAge
 
 /** How old the backlog is, and how much waits ahead of the queues. */
 export interface QueueAges {
-  /** Jobs that wait for their turn, by lane. */
-  backlog(): Promise<Readonly<Record<LaneName, number>>>;
+  /** Jobs that wait for their turn, by lane, and since when the oldest of them does. */
+  backlog(): Promise<Readonly<Record<LaneName, LaneBacklog>>>;
   /** Milliseconds since the oldest waiting job of each queue was submitted; 0 if none waits. */
   oldestMs(): Promise<Readonly<Record<JobKind, number>>>;
 }
@@ -236,11 +236,13 @@ class RedisJobClient implements JobClient, QueueAges {
 
   async counts(): Promise<Readonly<Record<JobKind, Readonly<Record<string, number>>>>> {
     return this.#perQueue(async (kind, queue) => {
-      const [counts, dead] = await Promise.all([
-        queue.getJobCounts("waiting", "active", "delayed", "completed", "failed"),
-        this.#redis.zcount(this.#keys.dead(kind), this.#options.clock.now() - this.#settings.keepFailedMs, "+inf"),
+      const now = this.#options.clock.now();
+      const [counts, due, dead] = await Promise.all([
+        queue.getJobCounts("waiting", "prioritized", "active", "delayed", "completed", "failed"),
+        queue.getDelayedCount(now),
+        this.#redis.zcount(this.#keys.dead(kind), now - this.#settings.keepFailedMs, "+inf"),
       ]);
-      return { ...counts, dead };
+      return { ...counts, due, delayed: Math.max(0, (counts["delayed"] ?? 0) - due), dead };
     });
   }
 
@@ -252,8 +254,8 @@ class RedisJobClient implements JobClient, QueueAges {
     });
   }
 
-  backlog(): Promise<Readonly<Record<LaneName, number>>> {
-    return this.#call(() => this.#admission.backlog());
+  backlog(): Promise<Readonly<Record<LaneName, LaneBacklog>>> {
+    return this.#call(() => this.#admission.backlog(this.#options.clock.now()));
   }
 
   async ping(): Promise<void> {

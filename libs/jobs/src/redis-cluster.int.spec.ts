@@ -26,7 +26,8 @@ test("jobs of many tenants, in slots of their own, are submitted, waited for and
   );
   for (const record of await Promise.all(waits)) expect(record).toMatchObject({ state: "completed", attempts: 1 });
   for (const tenant of TENANTS) expect(await client.list(tenant, { limit: 10 })).toHaveLength(2);
-  expect(await client.backlog()).toEqual({ interactive: 0, batch: 0 });
+  const empty = { jobs: 0, oldestMs: 0 };
+  expect(await client.backlog()).toEqual({ interactive: empty, batch: empty });
   expect(await client.counts()).toMatchObject({ insert: { waiting: 0, dead: 0 } });
 });
 

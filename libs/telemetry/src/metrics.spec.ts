@@ -32,9 +32,9 @@ test("the backlog is read at each scrape, and left out while its source is down"
   metrics.watchBacklog(() =>
     up
       ? Promise.resolve({
-          counts: { query: { waiting: 7, dead: 2 } },
+          counts: { query: { waiting: 7, due: 1, dead: 2 } },
           oldestMs: { query: 1_500 },
-          admission: { interactive: 5, batch: 0 },
+          admission: { interactive: { jobs: 5, oldestMs: 40_000 }, batch: { jobs: 0, oldestMs: 0 } },
         })
       : Promise.reject(new Error("down")),
   );
@@ -42,7 +42,9 @@ test("the backlog is read at each scrape, and left out while its source is down"
   expect(text).toContain('espalier_queue_jobs{queue="query",state="waiting",process="api"} 7');
   expect(text).toContain('espalier_queue_oldest_seconds{queue="query",process="api"} 1.5');
   expect(text).toContain('espalier_dead_letters{queue="query",process="api"} 2');
+  expect(text).toContain('espalier_queue_jobs{queue="query",state="due",process="api"} 1');
   expect(text).toContain('espalier_admission_backlog{lane="interactive",process="api"} 5');
+  expect(text).toContain('espalier_admission_oldest_seconds{lane="interactive",process="api"} 40');
   up = false;
   expect(await metrics.metrics()).not.toContain("espalier_queue_jobs{");
 });
@@ -50,12 +52,13 @@ test("the backlog is read at each scrape, and left out while its source is down"
 test("the metrics of a child come over its channel and stand beside the parent's", async () => {
   const { parent, child } = channel();
   const [api, worker] = [createMetrics("api", clock), createMetrics("worker", clock)];
-  worker.cacheHits("embedding", 3);
+  worker.cacheLookup({ cache: "embedding", hits: 3, misses: 2 });
   worker.scoreBatch({ items: 8, tokens: 300 });
   answerMetrics(child, () => worker.snapshot());
   const exclude = api.include(() => askMetrics(parent, 1_000));
   const text = await api.metrics();
   expect(text).toContain('espalier_cache_hits_total{cache="embedding",process="worker"} 3');
+  expect(text).toContain('espalier_cache_misses_total{cache="embedding",process="worker"} 2');
   expect(text).toContain('espalier_score_batch_tokens_sum{process="worker"} 300');
   expect(text).toMatch(/process_resident_memory_bytes\{process="api"\} \d/);
   expect(text).toMatch(/process_resident_memory_bytes\{process="worker"\} \d/);

@@ -13,14 +13,14 @@ export type QueueCounts = Readonly<Record<string, number>>;
 export interface Backlog {
   readonly counts: Readonly<Record<string, QueueCounts>>;
   readonly oldestMs: Readonly<Record<string, number>>;
-  /** Jobs that wait for their turn, ahead of the queues, by lane. */
-  readonly admission: Readonly<Record<string, number>>;
+  /** Jobs that wait for their turn, ahead of the queues, and for how long the oldest has, by lane. */
+  readonly admission: Readonly<Record<string, { readonly jobs: number; readonly oldestMs: number }>>;
   /** Where trees and vectors lie apart: what is on its way from one to the other, and what differs. */
   readonly stores?: { readonly outboxRows: number; readonly drift: number };
 }
 
-/** States that `espalier_queue_jobs` shows: what is or will be work. */
-const BACKLOG_STATES = ["waiting", "prioritized", "delayed", "active"] as const;
+/** States that `espalier_queue_jobs` shows: what is or will be work. `due`: delayed jobs whose time has come. */
+const BACKLOG_STATES = ["waiting", "prioritized", "due", "delayed", "active"] as const;
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const CALL_SECONDS = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -41,7 +41,8 @@ export interface Metrics {
   /** A batch went to a model. */
   scoreBatch(batch: { readonly items: number; readonly tokens: number }): void;
   modelCall(call: { readonly model: string; readonly kind: string; readonly milliseconds: number }): void;
-  cacheHits(cache: string, hits: number): void;
+  /** A cache was asked for several items at once. */
+  cacheLookup(lookup: { readonly cache: string; readonly hits: number; readonly misses: number }): void;
   storeCall(call: { readonly store: string; readonly op: string; readonly milliseconds: number }): void;
   /** Reads the backlog at each scrape; a read that fails leaves the gauges of the backlog out. */
   watchBacklog(read: () => Promise<Backlog>): void;
@@ -100,8 +101,9 @@ class PromMetrics implements Metrics {
     this.#series.model.observe({ model: call.model, kind: call.kind }, call.milliseconds / 1_000);
   }
 
-  cacheHits(cache: string, hits: number): void {
+  cacheLookup({ cache, hits, misses }: Parameters<Metrics["cacheLookup"]>[0]): void {
     if (hits > 0) this.#series.cacheHits.inc({ cache }, hits);
+    if (misses > 0) this.#series.cacheMisses.inc({ cache }, misses);
   }
 
   storeCall(call: Parameters<Metrics["storeCall"]>[0]): void {
@@ -140,8 +142,8 @@ class PromMetrics implements Metrics {
   }
 
   async #showBacklog(read: () => Promise<Backlog>): Promise<void> {
-    const { queueJobs, queueOldest, dead, admission, outboxRows, drift } = this.#series;
-    for (const gauge of [queueJobs, queueOldest, dead, admission, outboxRows, drift]) gauge.reset();
+    const { queueJobs, queueOldest, dead, admission, admissionOldest, outboxRows, drift } = this.#series;
+    for (const gauge of [queueJobs, queueOldest, dead, admission, admissionOldest, outboxRows, drift]) gauge.reset();
     let backlog: Backlog;
     try {
       backlog = await read();
@@ -153,7 +155,10 @@ class PromMetrics implements Metrics {
       dead.set({ queue }, counts["dead"] ?? 0);
     }
     for (const [queue, oldestMs] of Object.entries(backlog.oldestMs)) queueOldest.set({ queue }, oldestMs / 1_000);
-    for (const [lane, jobs] of Object.entries(backlog.admission)) admission.set({ lane }, jobs);
+    for (const [lane, { jobs, oldestMs }] of Object.entries(backlog.admission)) {
+      admission.set({ lane }, jobs);
+      admissionOldest.set({ lane }, oldestMs / 1_000);
+    }
     outboxRows.set(backlog.stores?.outboxRows ?? 0);
     drift.set(backlog.stores?.drift ?? 0);
   }
@@ -181,11 +186,19 @@ function registerSeries(registry: Registry) {
       [],
     ),
     admission: gauge("espalier_admission_backlog", "Jobs that wait for their turn, ahead of the queues.", ["lane"]),
+    admissionOldest: gauge(
+      "espalier_admission_oldest_seconds",
+      "Seconds since the oldest job that waits for its turn was submitted.",
+      ["lane"],
+    ),
     dead: gauge("espalier_dead_letters", "Jobs that were given up and are kept.", queue),
     batchItems: histogram("espalier_score_batch_items", "Texts or pairs in a batch for a model.", [], ITEMS),
     batchTokens: histogram("espalier_score_batch_tokens", "Tokens in a batch for a model.", [], TOKENS),
     model: histogram("espalier_model_seconds", "Seconds of a call of a model.", ["model", "kind"], CALL_SECONDS),
     cacheHits: counter("espalier_cache_hits_total", "Items that a cache answered.", ["cache"]),
+    cacheMisses: counter("espalier_cache_misses_total", "Items that a cache was asked for and did not have.", [
+      "cache",
+    ]),
     store: histogram("espalier_store_seconds", "Seconds of a call of a store.", ["store", "op"], CALL_SECONDS),
     activity: gauge(
       "espalier_worker_last_activity_seconds",

@@ -4,7 +4,7 @@ import { serveMetrics } from "./serve-metrics.js";
 
 test("a port of its own serves the metrics, and nothing else", async () => {
   const metrics = createMetrics("worker", { now: () => 0 });
-  metrics.cacheHits("embedding", 2);
+  metrics.cacheLookup({ cache: "embedding", hits: 2, misses: 0 });
   const server = await serveMetrics(metrics, { host: "127.0.0.1", port: 0 });
   const ask = (path: string, method = "GET"): Promise<Response> =>
     fetch(`http://127.0.0.1:${server.port}${path}`, { method });

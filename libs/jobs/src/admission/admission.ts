@@ -23,6 +23,13 @@ const LANE_OF: Readonly<Record<JobKind, LaneName | undefined>> = {
 /** Sweeps that a worker may miss before it no longer counts. */
 const REGISTERED_SWEEPS = 5;
 
+/** What waits in a lane. */
+export interface LaneBacklog {
+  readonly jobs: number;
+  /** Milliseconds since the oldest job at the head of its tenant's list was submitted; 0 if none waits. */
+  readonly oldestMs: number;
+}
+
 /** A job as it waits for its turn. */
 interface Waiting {
   readonly kind: JobKind;
@@ -83,7 +90,7 @@ export class Admission {
       return;
     }
     const released = await lane.submit({
-      ...{ id: queueJobId(tenant, id), tenant, cost, data: JSON.stringify(waiting) },
+      ...{ id: queueJobId(tenant, id), tenant, cost, data: JSON.stringify(waiting), createdAt: data.createdAt },
       ...(kind === "insert" && { order: memory }),
     });
     const token = queueJobId(tenant, id);
@@ -127,12 +134,15 @@ export class Admission {
     }
   }
 
-  /** Jobs that wait for their turn, by lane. */
-  async backlog(): Promise<Readonly<Record<LaneName, number>>> {
-    const [interactive, batch] = await Promise.all(
-      (["interactive", "batch"] as const).map(async (name) => (await this.#lanes.get(name)?.counts())?.queued ?? 0),
+  /** What waits for its turn, by lane. */
+  async backlog(now: number): Promise<Readonly<Record<LaneName, LaneBacklog>>> {
+    const entries = await Promise.all(
+      Array.from(this.#lanes, async ([name, lane]) => {
+        const [{ queued }, oldest] = await Promise.all([lane.counts(), lane.oldest()]);
+        return [name, { jobs: queued, oldestMs: oldest === undefined ? 0 : Math.max(0, now - oldest) }] as const;
+      }),
     );
-    return { interactive: interactive ?? 0, batch: batch ?? 0 };
+    return Object.fromEntries(entries) as Record<LaneName, LaneBacklog>;
   }
 
   /** Turns of a tenant per turn of a tenant of weight 1, in both lanes. */

@@ -28,7 +28,7 @@
  *   list:<tenant>        list: ids ready to go, oldest first
  *   order:<key>          list: ids behind another of the same ordering key
  *   holder               hash: ordering key -> the id that is ahead
- *   envelopes            hash: id -> JSON {t: tenant, c: cost, b: bytes, o: ordering key, d: data}
+ *   envelopes            hash: id -> JSON {a: when submitted, t: tenant, c: cost, b: bytes, o: ordering key, d: data}
  *   waiting, bytes       hashes: tenant -> queued envelopes, and their bytes
  *   flying               hash: tenant -> jobs in flight
  *   deficit, weight      hashes: tenant -> tokens, tenant -> weight (1 when absent)
@@ -241,6 +241,23 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('flight'), '-inf', now - ARG
   found[#found + 1] = envelope(id).d
 end
 return found`,
+  },
+
+  /**
+   * ARGV tenants. When the oldest envelope at the head of one of their lists was submitted; nil if none waits. Envelopes are
+   * large: the time, which comes first, is read out of their text.
+   */
+  laneOldest: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}
+local oldest = nil
+for _, tenant in ipairs(redis.call('LRANGE', key('ring'), 0, ARGV[1] - 1)) do
+  local id = redis.call('LINDEX', key('list:' .. tenant), 0)
+  local text = id and redis.call('HGET', key('envelopes'), id)
+  local since = tonumber(text and string.match(text, '^{"a":(%d+)') or nil)
+  if since and (not oldest or since < oldest) then oldest = since end
+end
+return oldest and string.format('%.0f', oldest)`,
   },
 
   /** ARGV worker with its slots, ttlMs. It counts until then. */

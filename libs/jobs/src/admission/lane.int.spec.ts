@@ -27,7 +27,7 @@ const untilSome = (read: () => Promise<readonly Released[]>): Promise<readonly R
   });
 
 const job = (tenant: string, id: string, more: { cost?: number; order?: string } = {}) => ({
-  ...{ id, tenant, cost: 1, data: `data of ${id}` },
+  ...{ id, tenant, cost: 1, data: `data of ${id}`, createdAt: Number.parseInt(id, 10) || 0 },
   ...more,
 });
 
@@ -41,6 +41,18 @@ afterAll(async () => {
 });
 
 describe("a lane", () => {
+  test("tells when the oldest of those whose turn may come was submitted", async () => {
+    const lane = laneOf({ window: 1 });
+    await lane.submit(job("a", "100"));
+    expect(await lane.oldest()).toBeUndefined();
+    await lane.submit(job("a", "300"));
+    await lane.submit(job("b", "200"));
+    await lane.submit(job("b", "250"));
+    expect(await lane.oldest()).toBe(200);
+    await lane.cancel("200");
+    expect(await lane.oldest()).toBe(250);
+  });
+
   test("releases at once what fits into the window, and the rest as jobs end, with their data", async () => {
     const lane = laneOf({ window: 2 });
     expect(await lane.submit(job("a", "1"))).toEqual([{ id: "1", data: "data of 1" }]);
@@ -248,6 +260,7 @@ test("no interleaving of submit, dispatch, crash, sweep, finish and cancel loses
             tenant: step.tenant,
             cost: step.cost,
             data: id,
+            createdAt: 0,
             ...(order !== undefined && { order }),
           };
           model.release(await lane.submit(submitted), settings);

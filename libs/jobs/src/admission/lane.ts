@@ -8,6 +8,9 @@ export type LaneName = "interactive" | "batch";
 /** A queue never runs dry between two dispatches, and what waits there is soon overtaken by nobody. */
 const WINDOW_PER_SLOT = 2;
 
+/** Tenants among which the oldest waiting job is looked for: a scrape must not hold Redis up. */
+const OLDEST_TENANTS = 1_000;
+
 /** How a lane is kept. */
 export interface LaneSettings {
   /** Jobs in flight, in their queue or running, at least; with more workers it is twice what they run at once. */
@@ -39,6 +42,8 @@ export interface Envelope {
   readonly order?: string;
   /** What is needed to add it to its queue. */
   readonly data: string;
+  /** When it was submitted; milliseconds since the epoch. */
+  readonly createdAt: number;
 }
 
 /** A job whose turn it is: the caller adds it to its queue, then acknowledges. */
@@ -85,9 +90,10 @@ export class Lane {
    * Puts a job in its tenant's list. A known id changes nothing. O(1) and what is released.
    * @throws EspalierError `queue_full`, which limit in its details
    */
-  async submit({ id, tenant, cost, order, data }: Envelope): Promise<readonly Released[]> {
+  async submit({ id, tenant, cost, order, data, createdAt }: Envelope): Promise<readonly Released[]> {
     const bytes = Buffer.byteLength(data);
     const envelope = {
+      a: createdAt,
       t: tenant,
       c: Math.max(1, Math.round(cost)),
       b: bytes,
@@ -145,6 +151,15 @@ export class Lane {
       this.#redis.zcard(`${this.#tag}:flight`),
     ]);
     return { queued: Math.max(0, envelopes - inFlight), inFlight };
+  }
+
+  /**
+   * When the oldest of those whose turn may come was submitted; `undefined` if none waits. A job behind another of its
+   * ordering key waits for that one, not for a turn. O(tenants), of which it looks at OLDEST_TENANTS.
+   */
+  async oldest(): Promise<number | undefined> {
+    const answer = (await this.#run("laneOldest", [OLDEST_TENANTS])) as string | null;
+    return answer === null ? undefined : Number(answer);
   }
 
   #dispatch(): readonly number[] {
