@@ -68,6 +68,23 @@ export const LIMITS = {
   pageItems: 1_000,
   /** Event streams that one API process keeps open: each holds a connection and a buffer. */
   eventStreams: 1_000,
+  /** Webhooks of a tenant: each is looked at whenever a job of the tenant ends. */
+  webhooks: 20,
+  /** UTF-16 characters of a webhook's URL. */
+  webhookUrlLength: 2_048,
+  /** Deliveries kept per webhook (about 1 KB each); one that has as many waiting takes no more and is disabled. */
+  webhookDeliveries: 10_000,
+  /** Requests to one webhook at once: a receiver is not flooded, and one that hangs holds few sockets. */
+  webhookRequests: 8,
+  /** Bytes of a webhook's answer that are read; only its status says anything. */
+  webhookAnswerBytes: 16 * 1024,
+  /** Requests of a tenant in a second unless it is told otherwise: far more than agents send, less than a loop gone wild. */
+  tenantRequestsPerSecond: 1_000,
+  /** Jobs of a tenant that wait in a lane, and their bytes, unless it is told otherwise: Redis holds them in memory. */
+  tenantQueuedJobs: 10_000,
+  tenantQueuedBytes: 256 * 1024 * 1024,
+  /** Jobs of a tenant in flight in a lane, unless it is told otherwise. */
+  tenantInFlight: 1_000,
   /** Bytes of an `Idempotency-Key`. */
   idempotencyKeyBytes: 255,
   /** Items in one call of a local model: larger batches are slower on CPUs. */
@@ -78,8 +95,11 @@ export const LIMITS = {
   modelQueueItems: 20_000,
   /** Waiting items among which a batch is put together: sorting them costs far less than the batch. */
   modelBatchCandidates: 1_024,
-  /** Failed runs spent on isolating the items that break one batch: two offenders among 32 need ten. */
+  /** Failed runs after which the items that break one batch are no longer looked for by halving but one by one: two of 32 need ten. */
   modelBatchFailures: 12,
+  /** Items that a model refused and a process remembers, and for how many milliseconds: a query need not ask for them again. */
+  refusedItems: 10_000,
+  refusedItemMs: 600_000,
   /** Requests in flight to a server that batches by itself: it always has the next batch at hand. */
   modelRequestsInFlight: 3,
   /** Further attempts of one request to a model server after 429, 5xx or a lost connection; then the job's own retries. */
@@ -172,6 +192,10 @@ export const RETENTION_SECONDS = {
   failedJob: 7 * 86_400,
   /** A job that was given up, with its payload. */
   deadLetter: 30 * 86_400,
+  /** A delivery of a webhook. */
+  delivery: 7 * 86_400,
+  /** A webhook's old secret after a rotation: both sign until then. */
+  webhookSecret: 86_400,
   /** An idempotency key with its answer. */
   idempotency: 86_400,
   /** An inbox row. */

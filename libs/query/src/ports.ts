@@ -90,6 +90,8 @@ export interface ScoringTrace {
   readonly cacheHits: number;
   /** Field texts whose vector was missing and was computed in the query. */
   readonly computed: number;
+  /** Field texts that the model refuses: they have no vector, and their nodes are 0. */
+  readonly refused: number;
   readonly milliseconds: number;
   /** Whether an approximate index answered. */
   readonly approximate: boolean;

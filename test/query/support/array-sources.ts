@@ -116,6 +116,7 @@ const NOTHING: ScoringTrace = {
   batchSizes: [],
   cacheHits: 0,
   computed: 0,
+  refused: 0,
   milliseconds: 0,
   approximate: false,
 };

@@ -1,6 +1,7 @@
-import { EspalierError, LIMITS, type NodeFilter } from "#core";
-import { throwIfAborted } from "#scoring";
+import { EspalierError, LIMITS, type NodeFilter, toEspalierError } from "#core";
+import { isRefusedText, type StateRef, throwIfAborted } from "#scoring";
 import type { Memory } from "../memory.js";
+import type { VectorPoint } from "../ports/vector-store.js";
 import type { MemoryServices, RunContext } from "../services.js";
 
 /** Every node of a memory. */
@@ -15,7 +16,8 @@ export interface Filling {
 
 /**
  * Computes and stores the vectors that a field lacks, page by page and through the tenant's cache, so that it goes on where
- * a killed run stopped. `onStored` hears of each page. Answers how many were stored.
+ * a killed run stopped. Texts that the model refuses are left without one. `onStored` hears of each page. Answers how many
+ * were stored.
  */
 export async function fillVectors(
   services: MemoryServices,
@@ -27,16 +29,25 @@ export async function fillVectors(
   const read = { revision: memory.revision, model, field };
   const embedder = await services.embeddingModels.get(model);
   const cache = services.caches.embeddings(memory.tenant);
+  const refused = new Set<string>();
   let stored = 0;
   for (let pages = Math.ceil(memory.nodes / LIMITS.cacheKeys) + 1; pages > 0; pages -= 1) {
     throwIfAborted(signal);
-    const missing = await services.vectors.missing(scope, read, { filter: EVERYTHING }, LIMITS.cacheKeys);
+    // The store goes on to name those that were refused.
+    const limit = LIMITS.cacheKeys + refused.size;
+    const page = await services.vectors.missing(scope, read, { filter: EVERYTHING }, limit);
+    const missing = page.filter((state) => !refused.has(stateKey(state)));
     if (missing.length === 0) return stored;
     const texts = missing.map(({ text }) => text);
-    const { embeddings } = await embedder.embed(texts, { signal, cache });
-    const points = embeddings.flatMap((embedding, index) => {
-      const state = missing[index];
-      return state === undefined ? [] : [{ id: state.id, born: state.born, field, model, embedding }];
+    const { outcomes } = await embedder.embedEach(texts, { signal, cache });
+    const points = missing.flatMap((state, index): readonly VectorPoint[] => {
+      const outcome = outcomes[index];
+      if (outcome !== undefined && !(outcome instanceof EspalierError)) {
+        return [{ id: state.id, born: state.born, field, model, embedding: outcome }];
+      }
+      if (outcome === undefined || !isRefusedText(outcome)) throw toEspalierError(outcome);
+      refused.add(stateKey(state));
+      return [];
     });
     await services.vectors.upsert(scope, points);
     stored += points.length;
@@ -46,3 +57,5 @@ export async function fillVectors(
     details: { memory: memory.id, field, model },
   });
 }
+
+const stateKey = ({ id, born }: StateRef): string => `${id}@${born}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { LIMITS, type MemoryScope } from "#core";
+import { EspalierError, LIMITS, type MemoryScope } from "#core";
 import { Inserter } from "../growers/insert.js";
 import type { MemoryServices } from "../services.js";
 import { aJob } from "../testing/a-memory.js";
@@ -80,6 +80,21 @@ test("a move that failed goes on where it was", async () => {
   expect(await services.tree.getMemory(scope)).toMatchObject({ embeddingModel: "bag-of-words" });
   otherModel.failure = undefined;
   expect(await reembed(services, new WriteQueue(), scope, {})).toMatchObject({ embedded: 10 });
+});
+
+test("a text that the new model refuses does not hold a memory back", async () => {
+  for (const { services, otherModel, createMemory } of [openServices(), openApart()]) {
+    const scope = await createMemory({ structure: "conversation" });
+    await insert(services, scope, [...days(0, 5), "poison"]);
+    await services.tree.updateMemory(scope, { nextEmbeddingModel: "other-words" }, 1);
+    const embed = otherModel.embed.bind(otherModel);
+    otherModel.embed = async (texts) => {
+      if (texts.some((text) => text.includes("poison"))) throw new EspalierError("model_refused", "Not this one.");
+      return embed(texts);
+    };
+    expect(await reembed(services, new WriteQueue(), scope, {})).toMatchObject({ model: "other-words", embedded: 5 });
+    expect(await count(services, scope, "other-words")).toBe(5);
+  }
 });
 
 test("the batch lane embeds and indexes an artifact's string attributes, once", async () => {

@@ -52,6 +52,27 @@ test("a text that the model cannot embed fails alone, and is given up in the end
   expect(outstanding.get(job)).toMatchObject({ rows: 1, failed: 1, error: { code: "model_bad_output" } });
 });
 
+test("however many texts of a claim the model refuses, the others are done, and a row that comes again is tried again", async () => {
+  const apart = openApart();
+  const { services, model, time, createMemory, insert, claim } = apart;
+  const scope = await createMemory();
+  await insert(
+    scope,
+    Array.from({ length: 60 }, (_, at) => (at % 2 === 0 ? `poison ${at}` : `day ${at}`)),
+  );
+  const embed = model.embed.bind(model);
+  model.embed = async (texts) => {
+    if (texts.some((text) => text.startsWith("poison"))) throw new EspalierError("model_refused", "Not this one.");
+    return embed(texts);
+  };
+  await claim("c0");
+  expect(await embedRows(services, "c0", FRESH)).toMatchObject({ done: 30, failed: 30, released: 0 });
+  model.embed = embed;
+  time.now += LIMITS.rowRetryMaxMs;
+  await claim("c1");
+  expect(await embedRows(services, "c1", FRESH)).toMatchObject({ done: 30, failed: 0 });
+});
+
 test.each(["model_overloaded", "model_unavailable", "model_timeout"] as const)(
   "%s is no failure of the rows: they are free again after a pause",
   async (code) => {

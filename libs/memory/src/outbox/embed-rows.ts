@@ -11,7 +11,7 @@
  */
 import pLimit from "p-limit";
 import { EspalierError, LIMITS, toEspalierError, type ErrorCode } from "#core";
-import { throwIfAborted, type Embedder, type Embedding } from "#scoring";
+import { throwIfAborted, type Embedding } from "#scoring";
 import type { OutboxRow } from "../ports/outbox.js";
 import type { ApartServices } from "./apart-services.js";
 import type { WaitingJob } from "./complete-jobs.js";
@@ -27,9 +27,6 @@ const PRESSURE: ReadonlySet<ErrorCode> = new Set([
   "store_unavailable",
   "cancelled",
 ]);
-
-/** What one text among others can be to blame for. */
-const OF_ONE_TEXT: ReadonlySet<ErrorCode> = new Set(["model_out_of_memory", "model_bad_output", "model_refused"]);
 
 export interface EmbedRowsContext {
   readonly signal?: AbortSignal | undefined;
@@ -148,36 +145,18 @@ async function embedAll(
       const [{ scope, model }] = part;
       try {
         const embedder = await services.embeddingModels.get(model);
-        const embed = embedWith(embedder, { signal, cache: services.caches.embeddings(scope.tenant) });
-        const found = await embed(part.map(({ text }) => text));
-        return part.map((row, index) => [row, found[index] ?? missingAnswer()]);
+        const { outcomes } = await embedder.embedEach(
+          part.map(({ text }) => text),
+          // A row that comes again is there to be tried again.
+          { signal, cache: services.caches.embeddings(scope.tenant), again: true },
+        );
+        return part.map((row, index) => [row, outcomes[index] ?? missingAnswer()]);
       } catch (error) {
         return part.map((row) => [row, toEspalierError(error)]);
       }
     }),
   );
   return new Map(embedded.flat());
-}
-
-/** All texts at once; if one of them may be to blame for a failure, each by itself (what was computed is cached). */
-function embedWith(embedder: Embedder, options: Parameters<Embedder["embed"]>[1]) {
-  return async (texts: readonly string[]): Promise<readonly (Embedding | EspalierError)[]> => {
-    try {
-      return (await embedder.embed(texts, options)).embeddings;
-    } catch (thrown) {
-      const error = toEspalierError(thrown);
-      if (!OF_ONE_TEXT.has(error.code) || texts.length === 1) return texts.map(() => error);
-      return Promise.all(
-        texts.map(async (text) => {
-          try {
-            return (await embedder.embed([text], options)).embeddings[0] ?? missingAnswer();
-          } catch (own) {
-            return toEspalierError(own);
-          }
-        }),
-      );
-    }
-  };
 }
 
 function missingAnswer(): EspalierError {

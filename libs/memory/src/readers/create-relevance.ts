@@ -5,8 +5,14 @@ import { BoundLexical, type EnsureIndexed, isPast } from "./bound-lexical.js";
 import { BoundTexts } from "./bound-texts.js";
 import { BoundVectors } from "./bound-vectors.js";
 import type { CompleteFields } from "./complete-fields.js";
+import type { RefusedTexts } from "./refused-texts.js";
 import type { Scoring } from "./select-scorer.js";
 import type { Snapshot } from "./snapshot.js";
+
+/** How a query runs, and where it tells what its scoring could not do. */
+export interface RelevanceContext extends RunContext {
+  readonly refused: RefusedTexts;
+}
 
 /** What outlives a query and is shared by all of a process. */
 export interface SharedReads {
@@ -23,13 +29,16 @@ export async function createRelevance(
   snapshot: Snapshot,
   scoring: Scoring,
   shared: SharedReads,
-  context: RunContext,
+  context: RelevanceContext,
 ): Promise<RelevanceSource> {
   const { memory, scope } = snapshot;
   const run: ScorerRun = {
     now: () => services.clock.now(),
     signal: context.signal,
     onProgress: context.progress,
+    onRefused: (field, states) => {
+      context.refused.add(field, states);
+    },
   };
   const texts = new BoundTexts(services.tree, snapshot);
   const lexical = (): BoundLexical => new BoundLexical(services.lexical, snapshot, texts, shared.ensureIndexed);

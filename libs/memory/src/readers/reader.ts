@@ -15,6 +15,7 @@ import type { MemoryServices, RunContext } from "../services.js";
 import { buildRows } from "./build-rows.js";
 import { CompleteFields } from "./complete-fields.js";
 import { createRelevance, type SharedReads } from "./create-relevance.js";
+import { RefusedTexts } from "./refused-texts.js";
 import { QueryCompiler } from "./query-compiler.js";
 import { describeScoring, selectScorer } from "./select-scorer.js";
 import type { Snapshot } from "./snapshot.js";
@@ -45,7 +46,8 @@ export class Reader {
       request.query,
       request.validate ? memory : undefined,
     );
-    const relevance = await createRelevance(services, snapshot, scoring, this.#shared, context);
+    const refused = new RefusedTexts();
+    const relevance = await createRelevance(services, snapshot, scoring, this.#shared, { ...context, refused });
     const evaluation = await evaluate(
       plan,
       { structure: structureOf(services, snapshot), relevance },
@@ -65,7 +67,7 @@ export class Reader {
       query: canonical,
       revision: snapshot.revision,
       truncated: built.truncated || evaluation.evidenceCut || evaluation.more,
-      warnings,
+      warnings: [...warnings, ...refused.warnings(memory)],
       scoring: describeScoring(scoring, memory),
       rows: built.rows,
       tokens: built.tokens,

@@ -182,7 +182,33 @@ describe("failures", () => {
     const items = Array.from({ length: 32 }, (_, index) => `bad ${index}`);
     const outcomes = await Promise.allSettled(items.map((item) => batcher.submit(item)));
     expect(outcomes.every(({ status }) => status === "rejected")).toBe(true);
-    expect(calls.length).toBeLessThanOrEqual(LIMITS.modelBatchFailures + 32 / 2);
+    expect(calls.length).toBeLessThanOrEqual(LIMITS.modelBatchFailures + 32);
+  });
+
+  test("every second item breaks its batch: the others are answered, in a bounded number of calls", async () => {
+    const calls: string[][] = [];
+    const batcher = batcherOf(fragile("model_bad_output", calls), {
+      batching: { inFlight: 1, batchItems: 32, batchTokens: 10_000 },
+    });
+    const items = Array.from({ length: 32 }, (_, index) => (index % 2 === 0 ? `bad ${index}` : `fine ${index}`));
+    const outcomes = await Promise.allSettled(items.map((item) => outputOf(batcher.submit(item))));
+    expect(outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value : "failed"))).toEqual(
+      items.map((item) => (item.startsWith("bad") ? "failed" : item.toUpperCase())),
+    );
+    expect(calls.length).toBeLessThanOrEqual(LIMITS.modelBatchFailures + 32);
+  });
+
+  test("a server that refuses the key is asked once a batch", async () => {
+    let calls = 0;
+    const refusal = new EspalierError("model_refused", "no", { details: { status: 401 } });
+    const batcher = batcherOf(() => {
+      calls += 1;
+      return Promise.reject(refusal);
+    });
+    for (const outcome of await Promise.allSettled([batcher.submit("a"), batcher.submit("b")])) {
+      expect(outcome).toMatchObject({ reason: refusal });
+    }
+    expect(calls).toBe(1);
   });
 
   test("an overloaded model fails the whole batch without more calls", async () => {

@@ -10,10 +10,13 @@
  * there is little padding, and the oldest item's turn bounds the wait of every length.
  *
  * A batch that fails in a way that one item may have caused (out of memory, unusable output, refused) is halved until the
- * offender stands alone and fails alone. Any other failure is the whole batch's.
+ * offender stands alone and fails alone; where halving meets too many offenders, the rest goes item by item. So an item fails
+ * in such a way only by itself. Any other failure is the whole batch's.
  */
 import { EspalierError, LIMITS, type ErrorCode } from "#core";
 import { abortError } from "../abort.js";
+import { chunks } from "../chunks.js";
+import { isOfOneText } from "../refused-text.js";
 
 /** The shape of the calls that a model likes. */
 export interface Batching {
@@ -58,8 +61,6 @@ export interface Settled<Output> {
   readonly call: number;
   readonly callItems: number;
 }
-
-const ISOLATED: ReadonlySet<ErrorCode> = new Set(["model_out_of_memory", "model_bad_output", "model_refused"]);
 
 interface Entry<Item, Output> {
   readonly item: Item;
@@ -187,7 +188,10 @@ export class MicroBatcher<Item, Output> {
     return [...batch].sort((left, right) => left.tokens - right.tokens);
   }
 
-  /** Runs a batch and, where one item may be to blame, its halves. Never rejects: every entry is settled. */
+  /**
+   * Runs a batch and, where one item may be to blame, its halves: n items cost at most n + LIMITS.modelBatchFailures calls.
+   * Never rejects: every entry is settled.
+   */
   async #runBatch(batch: readonly Entry<Item, Output>[]): Promise<void> {
     const parts: (readonly Entry<Item, Output>[])[] = [batch];
     let failures = 0;
@@ -197,9 +201,9 @@ export class MicroBatcher<Item, Output> {
       const error = await this.#call(live);
       if (error === undefined) continue;
       failures += 1;
-      if (live.length > 1 && ISOLATED.has(error.code) && failures < LIMITS.modelBatchFailures) {
-        const middle = Math.ceil(live.length / 2);
-        parts.unshift(live.slice(0, middle), live.slice(middle));
+      if (live.length > 1 && isOfOneText(error)) {
+        const size = failures < LIMITS.modelBatchFailures ? Math.ceil(live.length / 2) : 1;
+        parts.unshift(...chunks(live, size));
       } else {
         for (const entry of live) entry.settle(error);
       }

@@ -1,13 +1,15 @@
 /**
  * Keyed items to values: the process's cache, then the tenant's, then the model in micro-batches. What the model answers
- * goes into both caches wave by wave, so a job that dies half-way resumes where it was.
+ * goes into both caches wave by wave, so a job that dies half-way resumes where it was. Items that the model refused are
+ * remembered for a while, so that who can do without them does not ask for them again and again.
  */
-import { LIMITS } from "#core";
-import type { LRUCache } from "lru-cache";
+import { type EspalierError, LIMITS, toEspalierError } from "#core";
+import { LRUCache } from "lru-cache";
 import pLimit from "p-limit";
 import { throwIfAborted } from "../abort.js";
 import { MicroBatcher, type MicroBatcherOptions } from "../batching/micro-batcher.js";
 import { chunks } from "../chunks.js";
+import { isOfOneText, isRefusedText } from "../refused-text.js";
 
 /** A cache outside the process; one call for all keys. */
 interface PersistentCache<Value> {
@@ -40,10 +42,18 @@ export interface AskReport {
   readonly batchSizes: readonly number[];
 }
 
+/** How one job asks that can do without some of the values. */
+export interface AskEachOptions extends AskOptions {
+  /** Asks the model again for what it refused a while ago. */
+  readonly again?: boolean;
+}
+
 interface Asked<Value> {
   readonly cache: PersistentCache<Value> | undefined;
   readonly options: AskOptions;
   readonly known: Map<string, Value>;
+  /** Items that failed by themselves. */
+  readonly failed: Map<string, EspalierError>;
   /** Number of a model call -> its size. */
   readonly calls: Map<number, number>;
 }
@@ -52,11 +62,14 @@ export class CachedBatches<Item, Value extends object | number> {
   readonly #processCache: LRUCache<string, Value>;
   readonly #onLookup: OnLookup | undefined;
   readonly #batcher: MicroBatcher<Item, Value>;
+  readonly #refused: LRUCache<string, EspalierError>;
 
   constructor(options: CachedBatchesOptions<Item, Value>) {
     this.#processCache = options.processCache;
     this.#onLookup = options.onLookup;
     this.#batcher = new MicroBatcher(options);
+    const { now } = options;
+    this.#refused = new LRUCache({ max: LIMITS.refusedItems, ttl: LIMITS.refusedItemMs, perf: { now } });
   }
 
   /**
@@ -68,18 +81,65 @@ export class CachedBatches<Item, Value extends object | number> {
     cache: PersistentCache<Value> | undefined,
     options: AskOptions,
   ): Promise<AskReport & { readonly values: ReadonlyMap<string, Value> }> {
+    const asked = await this.#open([...items.keys()], cache, options);
+    const cacheHits = asked.known.size;
+    await this.#askAll(items, asked, (error) => {
+      throw error;
+    });
+    return { values: asked.known, cacheHits, batchSizes: [...asked.calls.values()] };
+  }
+
+  /**
+   * For each item its value, or the error with which it failed by itself; others are thrown as by `ask`.
+   */
+  async askEach(
+    items: ReadonlyMap<string, Item>,
+    cache: PersistentCache<Value> | undefined,
+    options: AskEachOptions,
+  ): Promise<AskReport & { readonly outcomes: ReadonlyMap<string, Value | EspalierError> }> {
+    const asked = await this.#open([...items.keys()], cache, options);
+    const cacheHits = asked.known.size;
+    if (options.again !== true) this.#recall(items, asked);
+    await this.#askAll(items, asked, (error) => {
+      if (!isOfOneText(error)) throw error;
+    });
+    const outcomes = new Map<string, Value | EspalierError>([...asked.failed, ...asked.known]);
+    return { outcomes, cacheHits, batchSizes: [...asked.calls.values()] };
+  }
+
+  async #open(
+    keys: readonly string[],
+    cache: PersistentCache<Value> | undefined,
+    options: AskOptions,
+  ): Promise<Asked<Value>> {
     throwIfAborted(options.signal);
-    const known = await this.#lookUp([...items.keys()], cache);
-    const cacheHits = known.size;
-    const asked: Asked<Value> = { cache, options, known, calls: new Map() };
-    options.onProgress?.(cacheHits, items.size);
-    const missing = [...items].filter(([key]) => !known.has(key));
+    const known = await this.#lookUp(keys, cache);
+    return { cache, options, known, failed: new Map(), calls: new Map() };
+  }
+
+  /** What was refused a while ago and has no value since. */
+  #recall(items: ReadonlyMap<string, Item>, { known, failed }: Asked<Value>): void {
+    for (const key of items.keys()) {
+      const error = known.has(key) ? undefined : this.#refused.get(key);
+      if (error !== undefined) failed.set(key, error);
+    }
+  }
+
+  /** Asks the model for what is neither known nor refused; `onFailure` hears of each wave's failures and throws to end it. */
+  async #askAll(
+    items: ReadonlyMap<string, Item>,
+    asked: Asked<Value>,
+    onFailure: (error: EspalierError) => void,
+  ): Promise<void> {
+    const { known, failed, options } = asked;
+    options.onProgress?.(known.size + failed.size, items.size);
+    const missing = [...items].filter(([key]) => !known.has(key) && !failed.has(key));
     // Two waves at once: the model works on one while the other is being written.
     const limit = pLimit(2);
     const waves = chunks(missing, LIMITS.modelWaveItems).map((wave) =>
       limit(async () => {
-        await this.#askWave(wave, asked);
-        options.onProgress?.(known.size, items.size);
+        for (const error of await this.#askWave(wave, asked)) onFailure(error);
+        options.onProgress?.(known.size + failed.size, items.size);
       }),
     );
     try {
@@ -87,7 +147,6 @@ export class CachedBatches<Item, Value extends object | number> {
     } finally {
       limit.clearQueue();
     }
-    return { values: known, cacheHits, batchSizes: [...asked.calls.values()] };
   }
 
   async #lookUp(keys: readonly string[], cache: PersistentCache<Value> | undefined): Promise<Map<string, Value>> {
@@ -111,22 +170,32 @@ export class CachedBatches<Item, Value extends object | number> {
     return known;
   }
 
-  /** Asks the model for a wave and keeps what came of it, also when a part of it failed. */
-  async #askWave(wave: readonly (readonly [key: string, item: Item])[], asked: Asked<Value>): Promise<void> {
+  /** Asks the model for a wave and keeps what came of it. Answers the failures. */
+  async #askWave(
+    wave: readonly (readonly [key: string, item: Item])[],
+    asked: Asked<Value>,
+  ): Promise<readonly EspalierError[]> {
     const { signal, urgent = false } = asked.options;
     const outcomes = await Promise.allSettled(wave.map(([, item]) => this.#batcher.submit(item, { signal, urgent })));
     const fresh = new Map<string, Value>();
+    const failures: EspalierError[] = [];
     for (const [index, [key]] of wave.entries()) {
       const outcome = outcomes[index];
-      if (outcome?.status !== "fulfilled") continue;
+      if (outcome?.status !== "fulfilled") {
+        const error = toEspalierError(outcome?.reason);
+        failures.push(error);
+        if (isOfOneText(error)) asked.failed.set(key, error);
+        if (isRefusedText(error)) this.#refused.set(key, error);
+        continue;
+      }
       const { output, call, callItems } = outcome.value;
       asked.calls.set(call, callItems);
       asked.known.set(key, output);
       this.#processCache.set(key, output);
+      this.#refused.delete(key);
       fresh.set(key, output);
     }
     if (fresh.size > 0) await asked.cache?.put(fresh);
-    const failure = outcomes.find((outcome) => outcome.status === "rejected");
-    if (failure !== undefined) throw failure.reason;
+    return failures;
   }
 }

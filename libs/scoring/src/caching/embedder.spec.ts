@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { EspalierError, LIMITS } from "#core";
+import { type ErrorCode, EspalierError, LIMITS } from "#core";
 import type { Embedding, EmbeddingCache, EmbeddingModel } from "../ports.js";
 import { bagModel } from "../testing/listed-sources.js";
 import { Embedder, embeddingProcessCache } from "./embedder.js";
@@ -154,6 +154,69 @@ describe("a job that dies", () => {
     const cancelled = embedderOf(model).embed(["a"], { signal: AbortSignal.abort() });
     await expect(cancelled).rejects.toMatchObject({ code: "cancelled" });
     expect(model.asked).toEqual([]);
+  });
+});
+
+describe("each for itself", () => {
+  /** The bag model, which refuses texts while they are bad. */
+  const refusing = (code: ErrorCode, details = {}) => {
+    const bad = new Set<string>();
+    const model = bagModel();
+    const embed: EmbeddingModel["embed"] = async (asked) => {
+      model.asked.push(...asked);
+      if (asked.some((text) => bad.has(text))) throw new EspalierError(code, "not this one", { details });
+      return bagModel().embed(asked);
+    };
+    return { bad, asked: model.asked, model: { ...model, embed } };
+  };
+  const codes = ({ outcomes }: Awaited<ReturnType<Embedder["embedEach"]>>): readonly string[] =>
+    outcomes.map((outcome) => (outcome instanceof EspalierError ? outcome.code : "vector"));
+
+  test.each(["model_refused", "model_bad_output", "model_out_of_memory"] as const)(
+    "a text that fails with %s has its error, the others have their vectors",
+    async (code) => {
+      const { model, bad } = refusing(code);
+      for (const at of [0, 3, 4, 400]) bad.add(`text ${at}`);
+      const cache = tenantCache();
+      const answer = codes(await embedderOf(model).embedEach([...texts(600), "text 3"], { cache }));
+      expect(answer.flatMap((outcome, at) => (outcome === code ? at : []))).toEqual([0, 3, 4, 400, 600]);
+      expect(cache.kept.size).toBe(596);
+    },
+  );
+
+  test("what was refused is not asked about again, unless the caller says so, and then known anew", async () => {
+    const { model, bad, asked } = refusing("model_refused");
+    bad.add("text 0");
+    const embedder = embedderOf(model);
+    const each = async (again: boolean): Promise<readonly string[]> =>
+      codes(await embedder.embedEach(["text 0", "text 1"], { again }));
+    expect(await each(false)).toEqual(["model_refused", "vector"]);
+    asked.length = 0;
+    expect(await each(false)).toEqual(["model_refused", "vector"]);
+    expect(asked).toEqual([]);
+    expect(await each(true)).toEqual(["model_refused", "vector"]);
+    expect(asked).toEqual(["text 0"]);
+    bad.clear();
+    expect(await each(true)).toEqual(["vector", "vector"]);
+    expect(await each(false)).toEqual(["vector", "vector"]);
+  });
+
+  test("a refusal is forgotten after a while", async () => {
+    const { model, bad, asked } = refusing("model_bad_output");
+    bad.add("text 0");
+    let time = 1;
+    const embedder = new Embedder(model, { processCache: embeddingProcessCache(), now: () => time });
+    await embedder.embedEach(["text 0"]);
+    time += LIMITS.refusedItemMs + 1;
+    await embedder.embedEach(["text 0"]);
+    expect(asked).toEqual(["text 0", "text 0"]);
+  });
+
+  test("a model that is away, or that refuses the key, is no text's fault", async () => {
+    for (const { model, bad } of [refusing("model_unavailable"), refusing("model_refused", { status: 401 })]) {
+      bad.add("text 0");
+      await expect(embedderOf(model).embedEach(texts(2))).rejects.toMatchObject({ message: "not this one" });
+    }
   });
 });
 

@@ -4,7 +4,13 @@ import { LOCAL_BATCHING } from "../batching/local-batching.js";
 import type { BatchReport } from "../batching/micro-batcher.js";
 import { checkEmbeddings } from "../check-embeddings.js";
 import type { Embedding, EmbeddingCache, EmbeddingModel } from "../ports.js";
-import { CachedBatches, type AskOptions, type AskReport, type OnLookup } from "./cached-batches.js";
+import {
+  CachedBatches,
+  type AskEachOptions,
+  type AskOptions,
+  type AskReport,
+  type OnLookup,
+} from "./cached-batches.js";
 import { textHash } from "./hashes.js";
 import { present } from "../present.js";
 
@@ -34,6 +40,8 @@ export interface EmbedOptions extends AskOptions {
   readonly cache?: EmbeddingCache | undefined;
 }
 
+export type EmbedEachOptions = EmbedOptions & AskEachOptions;
+
 /** An embedding model behind its caches and its micro-batcher: one per model and process, shared by all jobs. */
 export class Embedder {
   readonly model: EmbeddingModel;
@@ -62,10 +70,31 @@ export class Embedder {
     texts: readonly string[],
     options: EmbedOptions = {},
   ): Promise<AskReport & { readonly embeddings: readonly Embedding[] }> {
+    const { hashes, items } = this.#keyed(texts);
+    const { values, ...report } = await this.#batches.ask(items, options.cache, options);
+    return { embeddings: hashes.map((hash) => present(values.get(hash))), ...report };
+  }
+
+  /**
+   * For each of the texts (none of them empty), in order, its vector, or the error with which it failed by itself: refused
+   * (`isRefusedText`) or `model_out_of_memory`. One that was refused a while ago is not asked about again, unless the options
+   * say so. Errors that are no text's fault are thrown as by `embed`.
+   */
+  async embedEach(
+    texts: readonly string[],
+    options: EmbedEachOptions = {},
+  ): Promise<AskReport & { readonly outcomes: readonly (Embedding | EspalierError)[] }> {
+    const { hashes, items } = this.#keyed(texts);
+    const { outcomes, ...report } = await this.#batches.askEach(items, options.cache, options);
+    return { outcomes: hashes.map((hash) => present(outcomes.get(hash))), ...report };
+  }
+
+  #keyed(texts: readonly string[]): {
+    readonly hashes: readonly string[];
+    readonly items: ReadonlyMap<string, string>;
+  } {
     if (texts.includes("")) throw new EspalierError("internal", "An empty text was given to the embedding model.");
     const hashes = texts.map((text) => textHash(this.model.id, text));
-    const items = new Map(hashes.map((hash, index) => [hash, present(texts[index])]));
-    const { values, cacheHits, batchSizes } = await this.#batches.ask(items, options.cache, options);
-    return { embeddings: hashes.map((hash) => present(values.get(hash))), cacheHits, batchSizes };
+    return { hashes, items: new Map(hashes.map((hash, index) => [hash, present(texts[index])])) };
   }
 }

@@ -1,13 +1,18 @@
 /**
  * The vector side of `similarity` and `hybrid`: embeds the condition once and makes sure that the store holds every vector
  * it is asked about, so that a query never misses a node because its vector is late. Missing vectors are computed, kept and
- * then scored by the store like all others, so that the next query gives the same values to the last bit.
+ * then scored by the store like all others, so that the next query gives the same values to the last bit. A text that the
+ * model refuses has no vector: its node is 0, and told.
  */
-import { LIMITS, type NodeFilter } from "#core";
+import { EspalierError, LIMITS, type NodeFilter } from "#core";
 import type { Embedding, ScoredKey, StateRef } from "../ports.js";
 import type { ScorerRun, SimilaritySources } from "./scorer.js";
 import type { TraceBuilder } from "./trace-builder.js";
 import { present } from "../present.js";
+import { isRefusedText } from "../refused-text.js";
+
+/** A state with the text of the field. */
+type Missing = StateRef & { readonly text: string };
 
 export class Cosines {
   readonly #sources: SimilaritySources;
@@ -74,32 +79,52 @@ export class Cosines {
     await this.#complete({ filter });
   }
 
-  /** True if any vector was missing. Ends also when the store drops what it is given (a memory that is being deleted). */
+  /**
+   * True if any vector was missing and could be computed. Ends also when the store drops what it is given (a memory that is
+   * being deleted).
+   */
   async #complete(of: { filter: NodeFilter } | { states: readonly StateRef[] }): Promise<boolean> {
     const { vectors } = this.#sources;
     const done = new Set<string>();
+    let kept = 0;
     for (;;) {
-      const page = await vectors.missing(this.#field, of, LIMITS.cacheKeys);
+      // The store goes on to name those that were refused.
+      const limit = LIMITS.cacheKeys + 2 * (done.size - kept);
+      const page = await vectors.missing(this.#field, of, limit);
       const missing = page.filter((state) => !done.has(stateKey(state)));
-      if (missing.length === 0) return done.size > 0;
-      const embeddings = await this.#compute(missing, done.size);
-      const kept = missing.map(({ id, born }, index) => ({ id, born, embedding: present(embeddings[index]) }));
-      await vectors.keep(this.#field, kept);
+      if (missing.length === 0) return kept > 0;
+      const embedded = await this.#compute(missing, done.size);
+      if (embedded.length > 0) await vectors.keep(this.#field, embedded);
+      kept += embedded.length;
       for (const state of missing) done.add(stateKey(state));
-      if (page.length < LIMITS.cacheKeys) return true;
+      if (page.length < limit) return kept > 0;
     }
   }
 
-  async #compute(missing: readonly { readonly text: string }[], before: number): Promise<readonly Embedding[]> {
+  /** Those of the states whose texts can be embedded, with their vectors. */
+  async #compute(
+    missing: readonly Missing[],
+    before: number,
+  ): Promise<readonly (StateRef & { readonly embedding: Embedding })[]> {
     const texts = missing.map(({ text }) => text);
-    const asked = await this.#sources.embedder.embed(texts, {
+    const asked = await this.#sources.embedder.embedEach(texts, {
       signal: this.#run.signal,
       cache: this.#sources.embeddingCache,
       onProgress: (done, total) => this.#run.onProgress?.(before + done, before + total),
     });
     this.#trace.asked(asked);
-    this.#trace.computed(asked.embeddings);
-    return asked.embeddings;
+    const refused: StateRef[] = [];
+    const embedded = missing.flatMap(({ id, born }, index) => {
+      const outcome = present(asked.outcomes[index]);
+      if (!(outcome instanceof EspalierError)) return { id, born, embedding: outcome };
+      if (!isRefusedText(outcome)) throw outcome;
+      refused.push({ id, born });
+      return [];
+    });
+    this.#trace.computed(embedded.map(({ embedding }) => embedding));
+    this.#trace.refused(refused);
+    if (refused.length > 0) this.#run.onRefused?.(this.#field, refused);
+    return embedded;
   }
 }
 

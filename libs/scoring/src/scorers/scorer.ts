@@ -1,7 +1,15 @@
 import type { NodeFilter, NodeKey } from "#core";
 import type { Embedder } from "../caching/embedder.js";
 import type { Entailer } from "../caching/entailer.js";
-import type { EmbeddingCache, EntailmentCache, LexicalScores, ScoredKey, TextSource, VectorScores } from "../ports.js";
+import type {
+  EmbeddingCache,
+  EntailmentCache,
+  LexicalScores,
+  ScoredKey,
+  StateRef,
+  TextSource,
+  VectorScores,
+} from "../ports.js";
 
 /** What scoring did, for the trace and for `explain`. */
 export interface ScorerTrace {
@@ -12,6 +20,8 @@ export interface ScorerTrace {
   readonly computed: number;
   /** How many of those were longer than the model's window, and so embedded in windows. */
   readonly windowed: number;
+  /** Field texts that the model refuses: they have no vector, and their nodes are 0. */
+  readonly refused: number;
   readonly milliseconds: number;
   /** Whether an approximate index answered. */
   readonly approximate: boolean;
@@ -61,6 +71,8 @@ export interface ScorerRun {
   readonly signal?: AbortSignal | undefined;
   /** Model work of the query: texts done of those that had to be asked for. */
   readonly onProgress?: ((done: number, total: number) => void) | undefined;
+  /** States whose text in the field the model refuses; the same ones come again in later requests. */
+  readonly onRefused?: ((field: string, states: readonly StateRef[]) => void) | undefined;
 }
 
 /** What `similarity` reads. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "@jest/globals";
-import { EspalierError } from "#core";
+import { type ErrorCode, EspalierError, LIMITS } from "#core";
 import { Entailer, entailmentProcessCache } from "../caching/entailer.js";
 import type { EntailmentModel } from "../ports.js";
 import { ListedSources, type ListedNode } from "../testing/listed-sources.js";
@@ -110,6 +110,78 @@ describe("missing vectors", () => {
     const { values } = await new SimilarityScorer(forgetful, run).relevance({ field: "", text: "hotel", candidates });
     expect([...values]).toEqual([0, 0, 0]);
   });
+});
+
+describe("texts that the model refuses", () => {
+  const bad = Array.from({ length: 20 }, (_, at) => `bad ${at}`);
+  const nodes = nodesOf("hotel", ...bad, "hotel beach");
+  const candidates = nodes.map(({ key }) => key);
+  const refusing = (code: ErrorCode, of: readonly string[] = []): ListedSources => {
+    const sources = new ListedSources(of.length === 0 ? nodes : nodesOf(...of), { embedded: () => false });
+    const embed = sources.model.embed.bind(sources.model);
+    sources.model.embed = async (texts, signal) => {
+      sources.model.asked.push(...texts);
+      if (texts.some((text) => text.startsWith("bad"))) throw new EspalierError(code, "not this one");
+      return embed(texts, signal);
+    };
+    return sources;
+  };
+
+  test.each(["model_refused", "model_bad_output"] as const)(
+    "are 0, counted and told, and no other value is (%s)",
+    async (code) => {
+      const sources = refusing(code);
+      const told: string[] = [];
+      const onRefused = (_: string, states: readonly { readonly id: string }[]): void => {
+        told.push(...states.map(({ id }) => id));
+      };
+      const scorer = new SimilarityScorer(sources, { ...run, onRefused });
+      const { values, trace } = await scorer.relevance({ field: "", text: "hotel", candidates });
+      expect(values[0]).toBe(1);
+      expect(values[21]).toBeGreaterThan(0);
+      expect([...values.slice(1, 21)]).toEqual(bad.map(() => 0));
+      expect(trace).toMatchObject({ computed: 2, refused: 20 });
+      expect(told).toHaveLength(20);
+      sources.model.asked.length = 0;
+      const { rows, trace: later } = await scorer.topK({
+        field: "",
+        text: "hotel",
+        filter: everything,
+        limit: 30,
+        exact: true,
+      });
+      expect(rows.map(({ key }) => key.id)).toEqual(["nod_0", "nod_21"]);
+      expect(later).toMatchObject({ computed: 0, refused: 20 });
+      expect(sources.model.asked).toEqual([]);
+    },
+  );
+
+  test("do not blame the model, though a whole page has nothing else", async () => {
+    const only = Array.from({ length: LIMITS.cacheKeys + 5 }, (_, at) => `bad ${at}`);
+    const sources = refusing("model_refused", [...only, "hotel"]);
+    const request = { field: "", text: "hotel", filter: everything, limit: 3, exact: true };
+    const { rows, trace } = await new SimilarityScorer(sources, run).topK(request);
+    expect(rows.map(({ value }) => value)).toEqual([1]);
+    expect(trace).toMatchObject({ computed: 1, refused: only.length });
+  });
+
+  test("have the value of their terms alone under hybrid", async () => {
+    const sources = refusing("model_refused", ["bad hotel", "beach"]);
+    const scorer = new HybridScorer({ ...pick(sources), a: 0.5 }, run);
+    const request = { field: "", text: "hotel", filter: everything, limit: 3, exact: true };
+    const found = (await scorer.topK(request)).rows.find(({ key }) => key.id === "nod_0");
+    const lexical = await new LexicalScorer(sources, run).topK(request);
+    expect(found?.value).toBeCloseTo(lexical.rows[0]!.value / 2, 5);
+  });
+
+  test.each(["model_unavailable", "model_out_of_memory"] as const)(
+    "are not told from a model that is in trouble: %s",
+    async (code) => {
+      await expect(
+        new SimilarityScorer(refusing(code), run).relevance({ field: "", text: "hotel", candidates }),
+      ).rejects.toMatchObject({ code });
+    },
+  );
 });
 
 describe("hybrid", () => {

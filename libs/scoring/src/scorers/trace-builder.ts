@@ -1,4 +1,5 @@
 import type { AskReport } from "../caching/cached-batches.js";
+import type { StateRef } from "../ports.js";
 import type { ScorerTrace } from "./scorer.js";
 
 /** Collects what one scoring call did. */
@@ -9,6 +10,7 @@ export class TraceBuilder {
   #cacheHits = 0;
   #computed = 0;
   #windowed = 0;
+  readonly #refused = new Set<string>();
   #approximate = false;
 
   constructor(now: () => number) {
@@ -27,6 +29,11 @@ export class TraceBuilder {
     this.#windowed += embeddings.filter(({ windowed }) => windowed).length;
   }
 
+  /** States of the scored field whose text the model refuses; each counts once. */
+  refused(states: readonly StateRef[]): void {
+    for (const { id, born } of states) this.#refused.add(`${id}@${born}`);
+  }
+
   approximated(approximate: boolean): void {
     this.#approximate ||= approximate;
   }
@@ -38,6 +45,7 @@ export class TraceBuilder {
       cacheHits: this.#cacheHits,
       computed: this.#computed,
       windowed: this.#windowed,
+      refused: this.#refused.size,
       milliseconds: this.#now() - this.#startedAt,
       approximate: this.#approximate,
     };
