@@ -4,6 +4,7 @@ export type * from "./services.js";
 export type * from "./ports/embedding-models.js";
 export type * from "./ports/outbox.js";
 export type * from "./ports/side-stores.js";
+export * from "./ports/tenant-store.js";
 export type * from "./ports/tree-store.js";
 export type * from "./ports/vector-store.js";
 export { checkInsert, type CheckedInsert } from "./growers/check-insert.js";

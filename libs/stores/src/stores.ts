@@ -6,6 +6,7 @@ import type {
   LexicalIndex,
   Outbox,
   PointInventory,
+  TenantStore,
   TreeStore,
   VectorStore,
 } from "#memory";
@@ -18,6 +19,7 @@ export interface Stores {
   readonly caches: CacheStore;
   readonly blobs: BlobStore;
   readonly keys: KeyStore;
+  readonly tenants: TenantStore;
   /** Where trees and vectors lie apart: what keeps them together. */
   readonly apart?: { readonly outbox: Outbox; readonly points: PointInventory };
   /** Answers when the stores do. Errors: `store_unavailable`. */

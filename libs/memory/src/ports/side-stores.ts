@@ -39,8 +39,14 @@ export interface KeyStore {
   /** `hash`: SHA-256 of the secret, hex; unique. */
   add(key: ApiKey, hash: string): Promise<void>;
   byHash(hash: string): Promise<ApiKey | undefined>;
+  /** Of any tenant. */
+  get(id: string): Promise<ApiKey | undefined>;
   list(tenant: string, page: { readonly limit: number; readonly after?: string }): Promise<readonly ApiKey[]>;
+  /** The key ends then, or at its own end if that is sooner. Answers it as it is then; undefined if there is none. */
+  expire(id: string, at: number): Promise<ApiKey | undefined>;
   /** False if the tenant has no such key. */
   remove(tenant: string, id: string): Promise<boolean>;
+  /** Every key of a tenant; answers the count. */
+  removeAll(tenant: string): Promise<number>;
   count(): Promise<number>;
 }

@@ -114,6 +114,33 @@ export function describeSideStores(name: string, open: OpenEmpty): void {
       expect(await keys.byHash("h1")).toBeUndefined();
       expect(await codeOf(keys.add(key("key_4"), "h9"))).not.toBe("no error");
     });
+
+    test("a key is found by its id and ends when it is told to, never later than before", async () => {
+      const { keys } = stores;
+      const key: ApiKey = { id: "key_1", tenant: TENANT, name: "", scopes: ["read"], createdAt: 1 };
+      await keys.add(key, "h1");
+      await keys.add({ ...key, id: "key_2", tenant: "other", expiresAt: 2_000_000_000_000 }, "h2");
+      expect(await keys.get("key_1")).toEqual(key);
+      expect(await keys.get("key_3")).toBeUndefined();
+      expect(await keys.expire("key_1", 1_900_000_000_000)).toEqual({ ...key, expiresAt: 1_900_000_000_000 });
+      expect((await keys.expire("key_1", 1_950_000_000_000))?.expiresAt).toBe(1_900_000_000_000);
+      expect((await keys.expire("key_1", 5))?.expiresAt).toBe(5);
+      expect((await keys.byHash("h1"))?.expiresAt).toBe(5);
+      expect((await keys.get("key_2"))?.expiresAt).toBe(2_000_000_000_000);
+      expect(await keys.expire("key_3", 5)).toBeUndefined();
+    });
+
+    test("all keys of a tenant go at once", async () => {
+      const { keys } = stores;
+      const key: ApiKey = { id: "key_1", tenant: TENANT, name: "", scopes: ["read"], createdAt: 1 };
+      await keys.add(key, "h1");
+      await keys.add({ ...key, id: "key_2" }, "h2");
+      await keys.add({ ...key, id: "key_3", tenant: "other" }, "h3");
+      expect(await keys.removeAll(TENANT)).toBe(2);
+      expect(await keys.removeAll(TENANT)).toBe(0);
+      expect(await keys.byHash("h1")).toBeUndefined();
+      expect(await keys.byHash("h3")).toMatchObject({ id: "key_3" });
+    });
   });
 
   describe(`${name}: all stores`, () => {

@@ -3,6 +3,7 @@ import { Neo4jBlobStore } from "../neo4j/blob-store.js";
 import { Neo4jKeyStore } from "../neo4j/key-store.js";
 import { Neo4jOutbox } from "../neo4j/outbox.js";
 import { Neo4jPointLedger } from "../neo4j/point-ledger.js";
+import { Neo4jTenantStore } from "../neo4j/tenant-store.js";
 import { openQdrant } from "../qdrant/open-qdrant.js";
 import { RedisCacheStore } from "../redis/cache-store.js";
 import type { CacheLimits, Stores } from "../stores.js";
@@ -53,6 +54,7 @@ export function openDistributedStores(options: DistributedStoresOptions): Stores
     tree: new DistributedTreeStore(database, { qdrant, outbox }),
     ...{ vectors: qdrant.vectors, lexical: qdrant.lexical, caches },
     ...{ blobs: new Neo4jBlobStore(database), keys: new Neo4jKeyStore(database) },
+    tenants: new Neo4jTenantStore(database),
     apart: { outbox, points: qdrant.points },
     ping: async () => {
       await Promise.all([database.ping(), qdrant.ping()]);

@@ -8,6 +8,7 @@ import { InMemoryPointLedger } from "./point-ledger.js";
 import { InMemoryPoints } from "./points.js";
 import { InMemoryBlobStore, InMemoryCacheStore, InMemoryKeyStore } from "./side-stores.js";
 import { OutboxTables, Tables } from "./tables.js";
+import { InMemoryTenantStore } from "./tenant-store.js";
 import { InMemoryTreeStore } from "./tree-store.js";
 import { checkDimensions } from "./vector-store.js";
 
@@ -36,6 +37,7 @@ export function inMemoryApartStores(clock: Clock): ApartStores {
     caches: new InMemoryCacheStore(tables, DEFAULT_CACHE_LIMITS),
     blobs: new InMemoryBlobStore(tables),
     keys: new InMemoryKeyStore(tables),
+    tenants: new InMemoryTenantStore(tables),
     apart: { outbox, points },
     ledger,
     plant: (scope, point) => {

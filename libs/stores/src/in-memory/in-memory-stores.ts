@@ -2,6 +2,7 @@ import { type CacheLimits, DEFAULT_CACHE_LIMITS, type Stores } from "../stores.j
 import { InMemoryLexicalIndex } from "./lexical-index.js";
 import { InMemoryBlobStore, InMemoryCacheStore, InMemoryKeyStore } from "./side-stores.js";
 import { Tables } from "./tables.js";
+import { InMemoryTenantStore } from "./tenant-store.js";
 import { InMemoryTreeStore } from "./tree-store.js";
 import { InMemoryVectorStore } from "./vector-store.js";
 
@@ -18,6 +19,7 @@ export function inMemoryStores(cacheLimits: CacheLimits = DEFAULT_CACHE_LIMITS):
     caches: new InMemoryCacheStore(tables, cacheLimits),
     blobs: new InMemoryBlobStore(tables),
     keys: new InMemoryKeyStore(tables),
+    tenants: new InMemoryTenantStore(tables),
     ping: async () => {
       tables.checkOpen();
     },

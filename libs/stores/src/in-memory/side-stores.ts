@@ -98,6 +98,20 @@ export class InMemoryKeyStore implements KeyStore {
     return found && withoutHash(found);
   }
 
+  async get(id: string): Promise<ApiKey | undefined> {
+    this.tables.checkOpen();
+    const found = this.tables.keys.find((key) => key.id === id);
+    return found && withoutHash(found);
+  }
+
+  async expire(id: string, at: number): Promise<ApiKey | undefined> {
+    this.tables.checkOpen();
+    this.tables.keys = this.tables.keys.map((key) =>
+      key.id === id ? { ...key, expiresAt: Math.min(key.expiresAt ?? Infinity, at) } : key,
+    );
+    return this.get(id);
+  }
+
   async list(
     tenant: string,
     { limit, after = "" }: { readonly limit: number; readonly after?: string },
@@ -115,6 +129,13 @@ export class InMemoryKeyStore implements KeyStore {
     const before = this.tables.keys.length;
     this.tables.keys = this.tables.keys.filter((key) => key.tenant !== tenant || key.id !== id);
     return this.tables.keys.length < before;
+  }
+
+  async removeAll(tenant: string): Promise<number> {
+    this.tables.checkOpen();
+    const before = this.tables.keys.length;
+    this.tables.keys = this.tables.keys.filter((key) => key.tenant !== tenant);
+    return before - this.tables.keys.length;
   }
 
   async count(): Promise<number> {

@@ -1,5 +1,5 @@
 import { type Clock, EspalierError, type MemoryScope, type NodeState } from "#core";
-import type { ApiKey, CommitResult, Memory, OutboxRow, StoredPoint, VectorPoint } from "#memory";
+import type { ApiKey, CommitResult, Memory, OutboxRow, StoredPoint, Tenant, VectorPoint } from "#memory";
 
 /** A state with the revision in which it ended. */
 export interface StoredState extends NodeState {
@@ -54,6 +54,7 @@ export class Tables {
   readonly points = new Map<string, readonly StoredVector[]>();
   blobs: readonly StoredBlob[] = [];
   keys: readonly (ApiKey & { readonly hash: string })[] = [];
+  readonly tenants = new Map<string, Tenant>();
   closed = false;
 
   constructor(readonly outbox?: OutboxTables) {}

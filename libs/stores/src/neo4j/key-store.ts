@@ -16,6 +16,15 @@ RETURN k.tenant = $tenant AND k.id = $id AS isOwn`,
 MATCH (k:ApiKey {hash: $hash})
 RETURN ${COLUMNS}`,
 
+  get: `
+MATCH (k:ApiKey {id: $id})
+RETURN ${COLUMNS}`,
+
+  expire: `
+MATCH (k:ApiKey {id: $id})
+SET k.expiresAt = CASE WHEN k.expiresAt < $at THEN k.expiresAt ELSE toInteger($at) END
+RETURN ${COLUMNS}`,
+
   list: `
 MATCH (k:ApiKey) WHERE k.tenant = $tenant AND k.id > $after
 RETURN ${COLUMNS}
@@ -23,6 +32,11 @@ ORDER BY k.tenant, k.id LIMIT toInteger($limit)`,
 
   remove: `
 MATCH (k:ApiKey {tenant: $tenant, id: $id})
+DELETE k
+RETURN count(*) AS removed`,
+
+  removeAll: `
+MATCH (k:ApiKey) WHERE k.tenant = $tenant AND k.id > ''
 DELETE k
 RETURN count(*) AS removed`,
 
@@ -60,6 +74,16 @@ export class Neo4jKeyStore implements KeyStore {
     return row && keyOf(row);
   }
 
+  async get(id: string): Promise<ApiKey | undefined> {
+    const [row] = await this.database.read((transaction) => transaction.run<KeyColumns>(KEYS.get, { id }));
+    return row && keyOf(row);
+  }
+
+  async expire(id: string, at: number): Promise<ApiKey | undefined> {
+    const [row] = await this.database.write((transaction) => transaction.run<KeyColumns>(KEYS.expire, { id, at }));
+    return row && keyOf(row);
+  }
+
   async list(
     tenant: string,
     { limit, after = "" }: { readonly limit: number; readonly after?: string },
@@ -75,6 +99,13 @@ export class Neo4jKeyStore implements KeyStore {
       transaction.run<{ readonly removed: number }>(KEYS.remove, { tenant, id }),
     );
     return (row?.removed ?? 0) > 0;
+  }
+
+  async removeAll(tenant: string): Promise<number> {
+    const [row] = await this.database.write((transaction) =>
+      transaction.run<{ readonly removed: number }>(KEYS.removeAll, { tenant }),
+    );
+    return row?.removed ?? 0;
   }
 
   async count(): Promise<number> {

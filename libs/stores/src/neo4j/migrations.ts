@@ -28,4 +28,9 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE CONSTRAINT ended_batch IF NOT EXISTS FOR (e:Ended) REQUIRE (e.memory, e.revision, e.batch) IS UNIQUE",
     ...OUTBOX_SCHEMA,
   ],
+  [
+    "CREATE CONSTRAINT tenant_id IF NOT EXISTS FOR (t:Tenant) REQUIRE t.id IS UNIQUE",
+    "CREATE INDEX tenant_name IF NOT EXISTS FOR (t:Tenant) ON (t.name, t.id)",
+    "CREATE CONSTRAINT api_key_name IF NOT EXISTS FOR (k:ApiKey) REQUIRE k.id IS UNIQUE",
+  ],
 ];

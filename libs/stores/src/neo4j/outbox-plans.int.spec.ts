@@ -11,15 +11,18 @@ import { OUTBOX_ROWS } from "./outbox-rows.js";
 import { OUTBOX } from "./outbox-statements.js";
 import { TRACKING } from "./outbox-tracking.js";
 import { LOCK_TENANT } from "./tenant-lock.js";
+import { TENANTS } from "./tenant-store.js";
 import { planOf, type StatementPlan } from "./testing/plan-of.js";
 
 /** Parameters that are not text. */
 const LISTS = ["jobs", "keys", "parents", "paths", "points", "refs", "scopes", "states", "tasks", "tenants", "terms"];
 const NUMBERS = [
   "afterMs",
+  "at",
   "born",
   "chunks",
   "createdAt",
+  "deletedAt",
   "documents",
   "expiresAt",
   "leaseMs",
@@ -27,7 +30,7 @@ const NUMBERS = [
   "lock",
   "never",
 ];
-const MORE_NUMBERS = ["now", "part", "revision", "tokens", "walk"];
+const MORE_NUMBERS = ["now", "part", "revision", "suspendedAt", "tokens", "walk", "weight"];
 
 const statements: readonly (readonly [string, string])[] = [
   ...Object.entries({ ...OUTBOX, ...OUTBOX_ROWS, LOCK_TENANT }),
@@ -36,9 +39,10 @@ const statements: readonly (readonly [string, string])[] = [
   ...Object.entries(LEDGER),
   ...Object.entries(KEYS),
   ...Object.entries(BLOBS),
+  ...Object.entries(TENANTS),
 ];
 
-await describeWithNeo4j("Neo4j: statements of the outbox, of keys and of blobs", (uri) => {
+await describeWithNeo4j("Neo4j: statements of the outbox, of keys, blobs and tenants", (uri) => {
   let driver: Driver;
   beforeAll(async () => {
     const database = new Database({ url: uri });

@@ -1,4 +1,5 @@
 import type { ApiKey, KeyScope, KeyStore } from "#memory";
+import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 
 interface KeyRow {
@@ -34,6 +35,18 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
+  get(id: string): Promise<ApiKey | undefined> {
+    return this.database.read((connection) => findKey(connection, id));
+  }
+
+  expire(id: string, at: number): Promise<ApiKey | undefined> {
+    // eslint-disable-next-line require-yield -- one row
+    return this.database.write(function* (connection) {
+      connection.run("UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?2), ?2) WHERE id = ?1", [id, at]);
+      return findKey(connection, id);
+    });
+  }
+
   list(tenant: string, page: { readonly limit: number; readonly after?: string }): Promise<readonly ApiKey[]> {
     return this.database.read((connection) =>
       connection
@@ -51,11 +64,23 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
+  removeAll(tenant: string): Promise<number> {
+    // eslint-disable-next-line require-yield -- one statement
+    return this.database.write(function* (connection) {
+      return connection.run("DELETE FROM api_keys WHERE tenant = ?", [tenant]).changes;
+    });
+  }
+
   count(): Promise<number> {
     return this.database.read(
       (connection) => connection.get<{ readonly count: number }>("SELECT count(*) AS count FROM api_keys")?.count ?? 0,
     );
   }
+}
+
+function findKey(connection: Connection, id: string): ApiKey | undefined {
+  const row = connection.get<KeyRow>(`SELECT ${COLUMNS} FROM api_keys WHERE id = ?`, [id]);
+  return row && keyOf(row);
 }
 
 function keyOf(row: KeyRow): ApiKey {

@@ -199,8 +199,22 @@ CREATE TABLE api_keys (
 ) STRICT;
 `;
 
+const TENANTS: Migration = `
+CREATE TABLE tenants (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  weight REAL NOT NULL,
+  limits TEXT NOT NULL,
+  suspended_at INTEGER,
+  deleted_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tenants_by_name ON tenants (name, id);
+CREATE UNIQUE INDEX api_keys_by_id ON api_keys (id);
+`;
+
 /** The tables of `espalier.db`: what must not be lost. */
-export const TREE_MIGRATIONS: readonly Migration[] = [TREES + VECTORS + TERMS + SIDE];
+export const TREE_MIGRATIONS: readonly Migration[] = [TREES + VECTORS + TERMS + SIDE, TENANTS];
 
 /**
  * The tables of `espalier-cache.db`: what can be computed again. A row's age is its row id. The counters spare a count of

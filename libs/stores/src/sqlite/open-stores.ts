@@ -9,6 +9,7 @@ import { MemoryImages } from "./image/memory-images.js";
 import { SqliteKeyStore } from "./key-store.js";
 import { SqliteLexicalIndex } from "./lexical-index.js";
 import { CACHE_MIGRATIONS, TREE_MIGRATIONS } from "./migrations.js";
+import { SqliteTenantStore } from "./tenant-store.js";
 import { SqliteTreeStore } from "./tree-store.js";
 import { SqliteVectorStore } from "./vector-store.js";
 
@@ -48,6 +49,7 @@ export function openStores(options: OpenStoresOptions): Stores {
     caches: new SqliteCacheStore(caches, options.cacheLimits ?? DEFAULT_CACHE_LIMITS),
     blobs: new SqliteBlobStore(trees),
     keys: new SqliteKeyStore(trees),
+    tenants: new SqliteTenantStore(trees),
     ping: async () => {
       for (const database of [trees, caches])
         await database.read((connection) => connection.get("PRAGMA user_version"));
