@@ -6,6 +6,7 @@ import { EspalierError, parseConfig, type Config, randomId, systemClock } from "
 import {
   createJobClient,
   createRequestLedger,
+  createRequestLimiter,
   type createBackground,
   JOB_KINDS,
   JOB_NAMES,
@@ -14,7 +15,7 @@ import {
   type JobSettings,
   type JobWorkersOptions,
 } from "#jobs";
-import type { KeyScope } from "#memory";
+import { createTenantLimits, type KeyScope } from "#memory";
 import { openStores, type Stores } from "#stores";
 import { hashSecret, newSecret } from "../../apps/api/src/auth/secret.js";
 import type { ApartDependencies, ModelNames } from "../../apps/api/src/dependencies.js";
@@ -63,6 +64,8 @@ export interface ApiBench {
   readonly stores: Stores;
   /** Lines that the API logged. */
   readonly log: readonly string[];
+  /** A client of another API process over the same stores and the same Redis. */
+  replica(): Promise<ApiClient>;
   /** The secret of a new key, made behind the API's back. */
   key(wish?: KeyWish): Promise<string>;
   close(): Promise<void>;
@@ -86,16 +89,21 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const shared = { redis: redis.address, payloadStore: stores.blobs, clock: systemClock, settings };
   const jobs = createJobClient({ ...shared, ids: randomId });
   const requests = createRequestLedger(shared);
+  const limiter = createRequestLimiter(shared);
   const environment = { ESPALIER_PORT: "0", LOG_LEVEL: "error", ...options.environment };
   const config = { ...parseConfig(environment), redisUrl: redis.address, dataFolder: folder };
   const workers = await (options.startWorker?.(config, settings) ?? startStubs(options.handlers ?? {}, shared));
   const embeddingModels = (await options.models?.(config)) ?? NAMED_MODELS;
   const log: string[] = [];
   const bodyThreads = options.bodyThreads ?? bodyThreadsOfSources();
-  const api = await startApi(config, {
-    ...{ stores, jobs, requests, embeddingModels, bodyThreads, apart: options.apart?.(shared) },
-    logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
-  });
+  const start = (): Promise<RunningApi> =>
+    startApi(config, {
+      ...{ stores, jobs, requests, limiter, embeddingModels, bodyThreads, apart: options.apart?.(shared) },
+      limits: createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now()),
+      logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
+    });
+  const api = await start();
+  const replicas: RunningApi[] = [];
   const key = async (wish: KeyWish = {}): Promise<string> => {
     const secret = newSecret();
     await stores.keys.add(
@@ -115,11 +123,17 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   return {
     ...{ api, redis, stores, log, key },
     client: new ApiClient(api.url, await key()),
+    replica: async () => {
+      const replica = await start();
+      replicas.push(replica);
+      return new ApiClient(replica.url, await key());
+    },
     close: async () => {
-      await api.close();
+      for (const running of [api, ...replicas]) await running.close();
       await workers.close();
       await jobs.close();
       await requests.close();
+      await limiter.close();
       await stores.close();
       await redis.close();
       await rm(folder, { recursive: true, force: true });

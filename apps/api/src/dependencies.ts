@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
-import type { Background, JobClient, RequestLedger } from "#jobs";
-import type { KeyStore, Outbox, TreeStore } from "#memory";
+import type { Background, JobClient, RequestLedger, RequestLimiter } from "#jobs";
+import type { KeyStore, Outbox, TenantLimitSource, TreeStore } from "#memory";
 import type { BodyThreads } from "./bodies/body-threads.js";
 
 /** What one dependency of the process answers when it is asked whether it is up. */
@@ -21,6 +21,8 @@ export interface ModelNames {
 
 /** Renders the process's metrics. */
 export interface MetricsSource {
+  /** A limit refused a request or a job. */
+  limitRefused(limit: string): void;
   readonly contentType: string;
   metrics(): Promise<string>;
 }
@@ -39,6 +41,9 @@ export interface ApiDependencies {
   readonly jobs: JobClient;
   /** Requests under idempotency keys that are no jobs. */
   readonly requests: RequestLedger;
+  readonly limits: TenantLimitSource;
+  /** The buckets of requests that all API processes share. */
+  readonly limiter: RequestLimiter;
   readonly embeddingModels: ModelNames;
   readonly bodyThreads: BodyThreads;
   /** Absent where one transaction writes trees and vectors. */

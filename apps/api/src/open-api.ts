@@ -1,5 +1,6 @@
 import { randomId, systemClock, type Config } from "#core";
-import { createBackground, createJobClient, createRequestLedger } from "#jobs";
+import { createBackground, createJobClient, createRequestLedger, createRequestLimiter } from "#jobs";
+import { createTenantLimits } from "#memory";
 import { openEmbeddingModels } from "#models";
 import { openStoresOf, type Stores } from "#stores";
 import type { Metrics } from "#telemetry";
@@ -29,12 +30,16 @@ export async function openApi(
   opened.defer(() => jobs.close());
   const requests = createRequestLedger(shared);
   opened.defer(() => requests.close());
+  const limiter = createRequestLimiter(shared);
+  opened.defer(() => limiter.close());
+  const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
   const apart = openApart(stores, shared, opened);
   const embeddingModels = await openEmbeddingModels(config.embedding, {
     modelsFolder: config.modelsFolder,
     now: () => systemClock.now(),
   });
-  const api = await startApi(config, { stores, jobs, requests, embeddingModels, apart, ...options });
+  const given = { stores, jobs, requests, limits, limiter, embeddingModels, apart };
+  const api = await startApi(config, { ...given, ...options });
   opened.defer(() => api.close());
   const closing = opened.move();
   return {

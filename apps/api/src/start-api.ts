@@ -2,7 +2,8 @@ import type { AddressInfo } from "node:net";
 import type { NestFastifyApplication } from "@nestjs/platform-fastify";
 import type { Logger } from "pino";
 import { LIMITS, randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
-import type { JobClient, QueueAges, RequestLedger } from "#jobs";
+import type { JobClient, QueueAges, RequestLedger, RequestLimiter } from "#jobs";
+import type { TenantLimitSource } from "#memory";
 import type { Stores } from "#stores";
 import { createLogger, createMetrics, serveMetrics, timeCalls, type Metrics } from "#telemetry";
 import { createBodyThreads, type BodyThreads } from "./bodies/body-threads.js";
@@ -14,6 +15,8 @@ export interface GivenDependencies {
   readonly stores: Pick<Stores, "tree" | "keys" | "ping">;
   readonly jobs: JobClient & Partial<QueueAges>;
   readonly requests: RequestLedger;
+  readonly limits: TenantLimitSource;
+  readonly limiter: RequestLimiter;
   readonly embeddingModels: ModelNames;
   /** Dependencies that `/health/ready` names beside `redis` and `store`. */
   readonly health?: readonly Dependency[];
@@ -62,11 +65,11 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
 }
 
 function complete(config: Config, given: GivenDependencies, metrics: Metrics, stopping: AbortSignal): ApiDependencies {
-  const { stores, jobs, requests, embeddingModels } = given;
+  const { stores, jobs, requests, limits, limiter, embeddingModels } = given;
   watchBacklog(metrics, jobs, given.apart);
   return {
     ...{ config, tree: timed(metrics, "tree", stores.tree), keys: timed(metrics, "keys", stores.keys) },
-    ...{ jobs, requests, embeddingModels, metrics, stopping },
+    ...{ jobs, requests, limits, limiter, embeddingModels, metrics, stopping },
     health: [
       { name: "redis", check: () => jobs.ping() },
       { name: "store", check: () => stores.ping() },

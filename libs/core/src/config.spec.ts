@@ -1,5 +1,6 @@
 import { expect, test } from "@jest/globals";
 import { ConfigError, parseConfig } from "./config.js";
+import { LIMITS } from "./limits.js";
 
 const problemsOf = (environment: Record<string, string>, needs: Record<string, string> = {}): readonly string[] => {
   try {
@@ -100,6 +101,24 @@ test("the password of Redis goes into its address, whatever characters it has", 
 
 test("what is wrong between variables is listed together with what is wrong in one", () => {
   expect(problemsOf({ NEO4J_URI: stores.NEO4J_URI, ESPALIER_PORT: "99999" })).toHaveLength(2);
+});
+
+test("tenants have limits unless they are told to have none", () => {
+  expect(parseConfig({}).tenantLimits).toEqual({
+    ...{ requestsPerSecond: LIMITS.tenantRequestsPerSecond, queuedJobs: LIMITS.tenantQueuedJobs },
+    ...{ queuedBytes: LIMITS.tenantQueuedBytes, inFlight: LIMITS.tenantInFlight },
+  });
+  const none = { ESPALIER_TENANT_REQUESTS_PER_SECOND: "unlimited", ESPALIER_TENANT_QUEUED_JOBS: "unlimited" };
+  const quotas = { ESPALIER_TENANT_NODES: "0", ESPALIER_TENANT_BYTES: "1073741824" };
+  expect(parseConfig({ ...none, ...quotas }).tenantLimits).toEqual({
+    ...{ queuedBytes: LIMITS.tenantQueuedBytes, inFlight: LIMITS.tenantInFlight, nodes: 0, bytes: 1_073_741_824 },
+  });
+  for (const wrong of ["-1", "0", "1.5", "NaN", "1e3", "Infinity", "99999999999999999999"]) {
+    expect(problemsOf({ ESPALIER_TENANT_REQUESTS_PER_SECOND: wrong })).toEqual([
+      "ESPALIER_TENANT_REQUESTS_PER_SECOND must be a whole number, at least 1, or unlimited",
+    ]);
+  }
+  expect(problemsOf({ ...none, ESPALIER_TENANT_BURST: "5" })[0]).toMatch(/^ESPALIER_TENANT_BURST does nothing/);
 });
 
 test("metrics have a port of their own only when one is set", () => {

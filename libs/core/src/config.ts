@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { LIMITS } from "./limits.js";
+import type { TenantLimits } from "./tenant-limits.js";
 
 const url = z.url({ error: "must be a URL" });
 const text = z.string().min(1);
@@ -12,7 +14,13 @@ const whole = (least: number, most: number, error: string) =>
     .refine((digits) => /^[0-9]+$/.test(digits) && Number(digits) >= least && Number(digits) <= most, { error })
     .transform(Number);
 const port = whole(0, 65_535, "must be a port: a whole number from 0 to 65535");
+/** A limit that can be left out. */
+const limit = (least: number, error: string) =>
+  z.union([z.literal("unlimited").transform(() => Infinity), whole(least, Number.MAX_SAFE_INTEGER, error)], { error });
 const seconds = (most: number) => whole(1, most, `must be a whole number of seconds from 1 to ${most}`);
+
+const count = limit(0, "must be a whole number, or unlimited");
+const positive = limit(1, "must be a whole number, at least 1, or unlimited");
 
 const provider = oneOf("local", "tei", "openai");
 const quantization = oneOf("none", "scalar");
@@ -84,6 +92,14 @@ const environment = z.object({
   /** Serves `/metrics` without a key on a port of its own (0: any free one); unset: on the API's port, for operators. */
   ESPALIER_METRICS_PORT: port.optional(),
   ESPALIER_SHUTDOWN_SECONDS: seconds(600).default(10),
+  /** Limits of tenants whose record has none of its own. */
+  ESPALIER_TENANT_REQUESTS_PER_SECOND: positive.default(LIMITS.tenantRequestsPerSecond),
+  ESPALIER_TENANT_BURST: whole(1, Number.MAX_SAFE_INTEGER, "must be a whole number, at least 1").optional(),
+  ESPALIER_TENANT_QUEUED_JOBS: count.default(LIMITS.tenantQueuedJobs),
+  ESPALIER_TENANT_QUEUED_BYTES: count.default(LIMITS.tenantQueuedBytes),
+  ESPALIER_TENANT_IN_FLIGHT: positive.default(LIMITS.tenantInFlight),
+  ESPALIER_TENANT_NODES: count.optional(),
+  ESPALIER_TENANT_BYTES: count.optional(),
   LOG_LEVEL: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent").default("info"),
 });
 
@@ -113,6 +129,9 @@ function problemsBetween(set: Variables): readonly string[] {
     ...(entailment === "openai"
       ? ["ENTAILMENT_PROVIDER must be local or tei: the OpenAI API has no entailment endpoint"]
       : []),
+    ...(set["ESPALIER_TENANT_BURST"] !== undefined && set["ESPALIER_TENANT_REQUESTS_PER_SECOND"] === "unlimited"
+      ? ["ESPALIER_TENANT_BURST does nothing while ESPALIER_TENANT_REQUESTS_PER_SECOND is unlimited: unset it"]
+      : []),
     ...passwordProblems(set),
   ];
 }
@@ -141,6 +160,8 @@ export interface Config {
   /** Port of `/metrics` alone; absent: the API's own port, with a key of scope `operator`. */
   readonly metricsPort?: number;
   readonly shutdownSeconds: number;
+  /** Of tenants whose record says nothing else. */
+  readonly tenantLimits: TenantLimits;
   readonly embedding: ModelConfig;
   /** Absent: the scorer `entailment` answers `scorer_unavailable`. */
   readonly entailment?: ModelConfig;
@@ -191,6 +212,19 @@ function distributed(value: z.infer<typeof environment>): DistributedConfig | un
   };
 }
 
+function tenantLimits(value: z.infer<typeof environment>): TenantLimits {
+  const limits = {
+    requestsPerSecond: value.ESPALIER_TENANT_REQUESTS_PER_SECOND,
+    burst: value.ESPALIER_TENANT_BURST,
+    queuedJobs: value.ESPALIER_TENANT_QUEUED_JOBS,
+    queuedBytes: value.ESPALIER_TENANT_QUEUED_BYTES,
+    inFlight: value.ESPALIER_TENANT_IN_FLIGHT,
+    nodes: value.ESPALIER_TENANT_NODES,
+    bytes: value.ESPALIER_TENANT_BYTES,
+  };
+  return Object.fromEntries(Object.entries(limits).filter(([, most]) => Number.isFinite(most)));
+}
+
 /** The variables that `fillFromFiles` left as files, because they could not be taken from there. */
 const filesLeft = (set: Variables): readonly string[] =>
   CONFIG_VARIABLES.filter((name) => set[`${name}_FILE`] !== undefined);
@@ -231,6 +265,7 @@ export function parseConfig(environmentVariables: Variables, needs: Readonly<Rec
     ...(value.ESPALIER_BODY_LIMIT !== undefined && { bodyLimitBytes: value.ESPALIER_BODY_LIMIT }),
     ...(value.ESPALIER_METRICS_PORT !== undefined && { metricsPort: value.ESPALIER_METRICS_PORT }),
     shutdownSeconds: value.ESPALIER_SHUTDOWN_SECONDS,
+    tenantLimits: tenantLimits(value),
     embedding: model(value, "EMBEDDING", value.EMBEDDING_PROVIDER),
     ...(value.ENTAILMENT_PROVIDER !== undefined && {
       entailment: model(value, "ENTAILMENT", value.ENTAILMENT_PROVIDER),

@@ -268,6 +268,20 @@ export const ERRORS = {
     title: "The tenant has too much waiting",
     advice: "Retry after the time that Retry-After tells, or submit less at once.",
   },
+  rate_limited: {
+    category: "limit",
+    status: 429,
+    retryable: true,
+    title: "The tenant sends too many requests",
+    advice: "Wait as long as Retry-After tells; RateLimit says how much is left.",
+  },
+  quota_exceeded: {
+    category: "limit",
+    status: 429,
+    retryable: false,
+    title: "The tenant stores as much as it may",
+    advice: "Delete memories that are no longer needed, or ask for a higher quota; `limit` says which it is.",
+  },
   too_many_streams: {
     category: "limit",
     status: 429,

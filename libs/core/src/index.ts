@@ -6,3 +6,4 @@ export * from "./ids.js";
 export * from "./limits.js";
 export * from "./node.js";
 export * from "./rounding.js";
+export * from "./tenant-limits.js";

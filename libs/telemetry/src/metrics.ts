@@ -44,6 +44,8 @@ export interface Metrics {
   /** A cache was asked for several items at once. */
   cacheLookup(lookup: { readonly cache: string; readonly hits: number; readonly misses: number }): void;
   storeCall(call: { readonly store: string; readonly op: string; readonly milliseconds: number }): void;
+  /** A limit of a tenant refused a request or a job. */
+  limitRefused(limit: string): void;
   /** Reads the backlog at each scrape; a read that fails leaves the gauges of the backlog out. */
   watchBacklog(read: () => Promise<Backlog>): void;
   /** Adds the metrics of another process at each scrape, until the returned function is called. */
@@ -108,6 +110,10 @@ class PromMetrics implements Metrics {
 
   storeCall(call: Parameters<Metrics["storeCall"]>[0]): void {
     this.#series.store.observe({ store: call.store, op: call.op }, call.milliseconds / 1_000);
+  }
+
+  limitRefused(limit: string): void {
+    this.#series.refusals.inc({ limit });
   }
 
   watchBacklog(read: () => Promise<Backlog>): void {
@@ -200,6 +206,9 @@ function registerSeries(registry: Registry) {
       "cache",
     ]),
     store: histogram("espalier_store_seconds", "Seconds of a call of a store.", ["store", "op"], CALL_SECONDS),
+    refusals: counter("espalier_limit_refusals_total", "Requests and jobs that a limit of their tenant refused.", [
+      "limit",
+    ]),
     activity: gauge(
       "espalier_worker_last_activity_seconds",
       "Seconds since the worker last ended a job of the queue, or looked for one.",

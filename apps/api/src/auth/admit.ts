@@ -1,33 +1,38 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { EspalierError, isId } from "#core";
 import type { TreeStore } from "#memory";
 import { reaches, type Caller } from "../http/caller.js";
-import type { Operation, OperationConfig } from "../http/operation.js";
+import { isLimited, type Operation, type OperationConfig } from "../http/operation.js";
+import type { RequestLimits } from "../limits/request-limits.js";
 import type { Authenticator } from "./authenticator.js";
 
 /** Names under which people put keys into URLs, where logs and histories keep them. */
 const KEY_PARAMETERS = ["key", "api_key", "apikey", "api-key", "access_token", "token", "authorization"];
 
 /**
- * What must hold before a body is read: no key in the URL, a valid key with the scope, no header that the route would
- * ignore, a memory that the key reaches, and no parameter that the route would ignore.
+ * What must hold before a body is read: no key in the URL, a valid key with the scope, a request left in the tenant's
+ * bucket, no header that the route would ignore, a memory that the key reaches, and no parameter that the route would ignore.
  */
 export class Admission {
   constructor(
     private readonly authenticator: Authenticator,
     private readonly tree: TreeStore,
+    private readonly limits: RequestLimits,
   ) {}
 
   /**
-   * @throws EspalierError `route_not_found`, `unauthorized`, `key_expired`, `forbidden`, `idempotency_not_supported`,
-   * `memory_not_found`, `invalid_request`
+   * @throws EspalierError `route_not_found`, `unauthorized`, `key_expired`, `forbidden`, `rate_limited`,
+   * `idempotency_not_supported`, `memory_not_found`, `invalid_request`
    */
-  async admit(request: FastifyRequest): Promise<void> {
+  async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { operation } = request.routeOptions.config as Partial<OperationConfig>;
     if (operation === undefined) return;
     refuseEmptyId(request);
     refuseKeyInUrl(request);
     if (operation.scope !== undefined) request.caller = await this.#caller(request, operation);
+    if (request.caller !== undefined && isLimited(operation)) {
+      await this.limits.take(request.caller.tenant, reply);
+    }
     if (operation.idempotent === undefined && request.headers["idempotency-key"] !== undefined) {
       throw new EspalierError("idempotency_not_supported", `${operation.id} does not honour Idempotency-Key.`);
     }

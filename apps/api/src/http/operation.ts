@@ -34,6 +34,14 @@ export interface Operation {
   readonly errors: readonly ErrorCode[];
 }
 
+/**
+ * Whether requests count against the rate of the key's tenant. Those of who runs the deployment do not: it is not locked out
+ * by the limits of the tenant that its key acts as.
+ */
+export function isLimited({ tag, scope }: Operation): boolean {
+  return scope !== undefined && scope !== "operator" && tag !== "operations";
+}
+
 const METHODS = { GET: Get, POST: Post, PATCH: Patch, DELETE: Delete } as const;
 
 /** What Fastify's route configuration carries. */

@@ -118,6 +118,7 @@ export const OPERATIONS = {
       "too_many_labels",
       "unknown_scorer",
       "model_unknown",
+      "queue_full",
       ...ONCE,
     ],
   },

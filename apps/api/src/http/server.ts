@@ -10,6 +10,7 @@ import { ApiModule } from "../api.module.js";
 import { Admission } from "../auth/admit.js";
 import { Authenticator } from "../auth/authenticator.js";
 import type { ApiDependencies } from "../dependencies.js";
+import { RequestLimits } from "../limits/request-limits.js";
 import { serveDocs } from "../operations/docs-page.js";
 import { readJsonBodies } from "./json-body.js";
 import { answerOnce } from "./once.js";
@@ -50,7 +51,7 @@ export async function createServer(dependencies: ApiDependencies): Promise<NestF
   });
   const instance = adapter.getInstance<FastifyInstance>();
   readJsonBodies(instance);
-  admitRequests(instance, new Admission(authenticator, dependencies.tree));
+  admitRequests(instance, new Admission(authenticator, dependencies.tree, new RequestLimits(dependencies)));
   answerOnce(instance, dependencies.requests);
   logRequests(instance, logger);
   await serveDocs(instance);
@@ -66,7 +67,7 @@ function admitRequests(instance: FastifyInstance, admission: Admission): void {
   instance.decorateRequest("job", undefined);
   instance.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
     reply.header("x-request-id", request.id);
-    await admission.admit(request);
+    await admission.admit(request, reply);
   });
 }
 

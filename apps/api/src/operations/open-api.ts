@@ -6,7 +6,7 @@ import {
 } from "zod-openapi";
 import { z } from "zod";
 import { ERRORS, type ErrorCode } from "#core";
-import type { Operation } from "../http/operation.js";
+import { isLimited, type Operation } from "../http/operation.js";
 import { ALL_OPERATIONS } from "../http/operations.js";
 import { problemShape } from "../wire/problem.js";
 import { EXAMPLES } from "./examples.js";
@@ -18,6 +18,8 @@ const ALWAYS: readonly ErrorCode[] = ["invalid_request", "idempotency_not_suppor
 const WITH_BODY: readonly ErrorCode[] = ["malformed_json", "body_too_large", "unsupported_media_type"];
 const WITH_KEY: readonly ErrorCode[] = ["unauthorized", "key_expired", "forbidden", "store_unavailable"];
 const WITH_JOB: readonly ErrorCode[] = ["queue_unavailable"];
+const WAITING: readonly ErrorCode[] = ["queue_full"];
+const LIMITED: readonly ErrorCode[] = ["rate_limited"];
 
 const TAGS = [
   { name: "memories", description: "Trees of typed nodes, and what goes into them." },
@@ -36,6 +38,8 @@ function codesOf(operation: Operation): readonly ErrorCode[] {
     ...(operation.body === undefined ? [] : WITH_BODY),
     ...(operation.scope === undefined ? [] : WITH_KEY),
     ...(usesJobs ? WITH_JOB : []),
+    ...(operation.waits === undefined ? [] : WAITING),
+    ...(isLimited(operation) ? LIMITED : []),
   ];
   return [...new Set(codes)];
 }

@@ -18,12 +18,12 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local interval = 1000000 / tonumber(ARGV[1])
 local whole = interval * tonumber(ARGV[2])
-local full = math.min(math.max(tonumber(redis.call('GET', KEYS[1]) or '0'), now), now + whole)
-local after = full + interval
+local stored = tonumber(redis.call('GET', KEYS[1]) or '0')
+local full = math.min(math.max(stored, now), now + whole)
 -- Times are kept as whole microseconds: a token that is short of one is there.
-local taken = after <= now + whole + 1
-if taken then
-  full = after
+local taken = full + interval <= now + whole + 1
+if taken then full = full + interval end
+if taken or stored > full then
   redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
 end
 local left = math.floor((now + whole + 1 - full) / interval)

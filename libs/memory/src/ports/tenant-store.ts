@@ -1,22 +1,9 @@
+import type { TenantLimits } from "#core";
+
+export type { TenantLimits } from "#core";
+
 /** The tenant that exists from the first start: the first key acts as it. */
 export const DEFAULT_TENANT = "default";
-
-/** What one tenant may have at most. What is absent is the deployment's default. */
-export interface TenantLimits {
-  /** Requests that may begin per second, over time. */
-  readonly requestsPerSecond?: number;
-  /** Requests that may begin at once after a rest. */
-  readonly burst?: number;
-  /** Jobs of one lane that wait for their turn, and their bytes. */
-  readonly queuedJobs?: number;
-  readonly queuedBytes?: number;
-  /** Jobs of one lane that are released or run. */
-  readonly inFlight?: number;
-  /** Live nodes of all memories. */
-  readonly nodes?: number;
-  /** UTF-8 bytes of what these nodes say. */
-  readonly bytes?: number;
-}
 
 /** Whoever the deployment serves: an organisation, or a customer of it. Times are milliseconds since the epoch. */
 export interface Tenant {
@@ -27,6 +14,7 @@ export interface Tenant {
   readonly createdAt: number;
   /** Share of the workers while others have work too; over 0. */
   readonly weight: number;
+  /** What is absent is the deployment's default. */
   readonly limits: TenantLimits;
   /** Since when its keys are refused. */
   readonly suspendedAt?: number;

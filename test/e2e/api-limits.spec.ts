@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { Redis } from "ioredis";
+import { openApiBench, type ApiBench } from "../support/api-bench.js";
+import type { Answer, ApiClient } from "../support/api-client.js";
+import { until } from "../support/until.js";
+
+let bench: ApiBench;
+beforeAll(async () => {
+  bench = await openApiBench({
+    handlers: { insert: async () => ({ revision: 1, inserted: 1, roots: [] }) },
+    environment: { ESPALIER_TENANT_REQUESTS_PER_SECOND: "unlimited" },
+  });
+});
+afterAll(() => bench.close());
+
+let tenants = 0;
+/** A tenant with limits, and a key of it. */
+async function limited(
+  limits: Readonly<Record<string, number>>,
+): Promise<{ readonly tenant: string; readonly key: string }> {
+  tenants += 1;
+  const tenant = `ten_limited${tenants}`;
+  await bench.stores.tenants.create({ id: tenant, name: "limited", createdAt: Date.now(), weight: 1, limits });
+  return { tenant, key: await bench.key({ tenant }) };
+}
+
+/** One request a thousand seconds: no test is so slow that one comes back. */
+const SLOW = 0.001;
+
+const list = (client: ApiClient, key: string): Promise<Answer> => client.call("GET", "/v1/memories", { key });
+
+test("requests over a tenant's rate are refused with what is left and when to come back", async () => {
+  const { key } = await limited({ requestsPerSecond: SLOW, burst: 2 });
+  const first = await list(bench.client, key);
+  expect([first.status, first.headers.get("ratelimit-policy")]).toEqual([200, '"requests";q=2;w=2000']);
+  expect(first.headers.get("ratelimit")).toMatch(/^"requests";r=1;t=(1000|999)$/);
+  await list(bench.client, key);
+  const refused = await list(bench.client, key);
+  expect(refused.status).toBe(429);
+  expect(refused.body).toMatchObject({ code: "rate_limited", limit: "requestsPerSecond", value: SLOW, burst: 2 });
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(900);
+  expect(refused.headers.get("ratelimit")).toMatch(/^"requests";r=0;/);
+});
+
+test("API processes share a tenant's requests, and another tenant's are untouched", async () => {
+  const { key } = await limited({ requestsPerSecond: SLOW, burst: 10 });
+  const other = await limited({ requestsPerSecond: SLOW, burst: 10 });
+  const replica = await bench.replica();
+  const clients = [bench.client, replica];
+  const answers = await Promise.all(Array.from({ length: 24 }, (_, at) => list(clients[at % 2] ?? replica, key)));
+  expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array(10).fill(200), ...Array(14).fill(429)]);
+  expect((await list(replica, other.key)).headers.get("ratelimit")).toMatch(/^"requests";r=9;/);
+});
+
+test("health, metrics and who runs the deployment are not limited; a limit that is raised holds a moment later", async () => {
+  const { tenant, key } = await limited({ requestsPerSecond: SLOW, burst: 1 });
+  await list(bench.client, key);
+  expect((await list(bench.client, key)).status).toBe(429);
+  for (const path of ["/health/live", "/metrics"]) {
+    expect((await bench.client.call("GET", path, { key })).status).toBe(200);
+  }
+  expect((await bench.client.call("GET", "/metrics")).text).toMatch(
+    /espalier_limit_refusals_total\{limit="requestsPerSecond",process="api"\} \d+/,
+  );
+  await bench.stores.tenants.patch(tenant, { limits: { requestsPerSecond: 1_000, burst: 1_000 } });
+  await until(async () => ((await list(bench.client, key)).status === 200 ? true : undefined));
+});
+
+test("a refused request leaves nothing behind", async () => {
+  const { tenant, key } = await limited({ requestsPerSecond: SLOW, burst: 1 });
+  const memory = await bench.client.memory({}, key);
+  const redis = new Redis({ path: bench.redis.address });
+  try {
+    const keys = async (): Promise<readonly string[]> => (await redis.keys(`*${tenant}*`)).toSorted();
+    const before = await keys();
+    const refused = await bench.client.call("POST", `/v1/memories/${memory}/insert`, {
+      ...{ key, body: { tree: { type: "Day" } }, headers: { "idempotency-key": "again" } },
+    });
+    expect(refused.body.code).toBe("rate_limited");
+    expect(await keys()).toEqual(before);
+    await bench.stores.tenants.patch(tenant, { limits: { requestsPerSecond: 1_000, burst: 1_000 } });
+    const insert = { key, headers: { "idempotency-key": "again" } };
+    await until(async () => {
+      const { status } = await bench.client.insert(memory, { tree: { type: "Day" } }, insert);
+      return status === 200 ? true : undefined;
+    });
+  } finally {
+    redis.disconnect();
+  }
+});
