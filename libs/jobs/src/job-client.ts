@@ -5,7 +5,7 @@ import { Admission, type LaneBacklog, type LaneName } from "./admission/admissio
 import { estimateCost } from "./admission/estimate-cost.js";
 import type { JobData } from "./job-data.js";
 import { followEvents } from "./job-events.js";
-import { JOB_KINDS } from "./job-names.js";
+import { JOB_KINDS, jobNameOf } from "./job-names.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "./keys.js";
 import {
   fullRecordOf,
@@ -17,6 +17,7 @@ import {
   type JobEnding,
   type JobHash,
 } from "./record.js";
+import { payloadVersion } from "./payload-upgrades.js";
 import { bounded, connectRedis, isCluster } from "./redis.js";
 import { runScript } from "./scripts.js";
 import { Sweeper } from "./admission/sweeper.js";
@@ -40,6 +41,8 @@ export interface JobClientOptions {
 /** A submit, or the replay of a job. */
 interface Enqueued extends SubmitRequest {
   readonly origin?: string;
+  /** Of the payload; absent: this release's. */
+  readonly version?: number;
 }
 
 /** A submitted job and how it got there. */
@@ -176,10 +179,10 @@ class RedisJobClient implements JobClient, QueueAges {
     if (state !== null) return this.get(tenant, chosen);
     const { memory, kind, replayOf } = recordOf(hash);
     const origin = replayOf ?? id;
+    const payload = await this.#payloadOf(tenant, id, hash);
+    const version = Number(hash["payloadVersion"] ?? 1);
     // Whoever asks at the same time submits the same job: that is one job.
-    return (
-      await this.#enqueue({ kind, tenant, memory, payload: await this.#payloadOf(tenant, id, hash), origin }, chosen)
-    ).record;
+    return (await this.#enqueue({ kind, tenant, memory, payload, origin, version }, chosen)).record;
   }
 
   async deadLetters(
@@ -279,8 +282,14 @@ class RedisJobClient implements JobClient, QueueAges {
     };
     const text = request.payload instanceof SerializedPayload ? request.payload.bytes : JSON.stringify(request.payload);
     const large = await this.#keepLarge(request, id, text);
+    const name = jobNameOf(kind, request.payload);
+    const { version = payloadVersion(this.#settings.upgrades, name) } = request;
     const admit = (of: JobRecord): Promise<void> =>
-      this.#admission.submit(kind, dataOf(of, large ? undefined : request.payload), estimateCost(kind, text.length));
+      this.#admission.submit(
+        kind,
+        dataOf(of, version, large ? undefined : request.payload),
+        estimateCost(kind, text.length),
+      );
     return this.#call(async () => {
       if (idempotency === undefined) {
         const told = this.#submitScript(record, request, watched);
@@ -489,9 +498,10 @@ class RedisJobClient implements JobClient, QueueAges {
 }
 
 /** What a queue carries of a job; a payload that is kept by reference stays where it is. */
-function dataOf({ tenant, memory, id, createdAt, replayOf }: JobRecord, payload: unknown): JobData {
+function dataOf({ tenant, memory, id, createdAt, replayOf }: JobRecord, version: number, payload: unknown): JobData {
   const origin = replayOf !== undefined && { origin: replayOf };
-  return { tenant, memory, id, createdAt, ...origin, ...(payload !== undefined && { payload }) };
+  const newer = version > 1 && { version };
+  return { tenant, memory, id, createdAt, ...origin, ...newer, ...(payload !== undefined && { payload }) };
 }
 
 function heldAlready(id: string): EspalierError {

@@ -98,6 +98,7 @@ export class AttemptStatus {
       ...(ending.state === "completed" ? [] : ["error", JSON.stringify(ending.error)]),
       // What a replay needs; a large payload stays where it is.
       ...(failed && this.#data.payload !== undefined ? ["payload", JSON.stringify(this.#data.payload)] : []),
+      ...(failed ? this.#payloadVersion : []),
     ];
     const wake = this.#wakeText(end, large ? undefined : result);
     const answer = await this.#run("jobFinish", [
@@ -132,6 +133,7 @@ export class AttemptStatus {
       ...(large ? ["resultAttempt", this.#attempt] : ["result", text]),
       // What a replay needs, should it fail after all.
       ...(payload === undefined ? ["payloadApart", 1] : ["payload", JSON.stringify(payload)]),
+      ...this.#payloadVersion,
     ];
     const values = [
       this.#token,
@@ -164,6 +166,11 @@ export class AttemptStatus {
     if (end.state !== "completed") return text;
     if (result === undefined || isLarge(result, this.#deps.settings.wakeBytes)) return "";
     return `${text.slice(0, -1)},"result":${result}}`;
+  }
+
+  get #payloadVersion(): readonly (string | number)[] {
+    const { version } = this.#data;
+    return version === undefined ? [] : ["payloadVersion", version];
   }
 
   get #token(): string {

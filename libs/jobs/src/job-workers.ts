@@ -8,6 +8,7 @@ import type { JobData } from "./job-data.js";
 import { isInternal } from "./job-names.js";
 import { AttemptStatus } from "./job-status.js";
 import { jobKeys, queueJobId } from "./keys.js";
+import { LastRun } from "./last-run.js";
 import { NO_STATUS } from "./no-status.js";
 import { connectRedis } from "./redis.js";
 import { buryJob, runJob, stopRun, type RunDeps, type RunReport } from "./run-job.js";
@@ -69,13 +70,14 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const control = connectRedis(options.redis, "subscriber");
   const running = new Map<string, AbortController>();
   const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
+  const lastRun = new LastRun();
   const report = options.onRun ?? ignore;
   const concurrencyOf = (kind: JobKind): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
   const admission = new Admission({ redis, keys, settings });
   const workers = options.roles.map((kind) => {
     // An end that does not get through is noticed by a sweep.
     const leave = (token: string): void => void admission.finish(kind, token).catch(ignore);
-    return openWorker({ ...shared, kind, report, leave }, concurrencyOf(kind));
+    return openWorker({ ...shared, kind, lastRun, report, leave }, concurrencyOf(kind));
   });
   const name = crypto.randomUUID();
   const tend = async (): Promise<void> => {

@@ -1,4 +1,5 @@
-import { UnrecoverableError, WaitingError, type Job } from "bullmq";
+import { setTimeout as pause } from "node:timers/promises";
+import { DelayedError, UnrecoverableError, WaitingError, type Job } from "bullmq";
 import { EspalierError, toEspalierError } from "#core";
 import type { JobData } from "./job-data.js";
 import { countDead, listLetter } from "./dead-letters.js";
@@ -6,7 +7,9 @@ import { Held } from "./held/held.js";
 import { isInternal } from "./job-names.js";
 import { AttemptStatus, type RunStatus, type StatusDeps } from "./job-status.js";
 import { blobKey, queueJobId } from "./keys.js";
+import type { LastRun } from "./last-run.js";
 import { NO_STATUS } from "./no-status.js";
+import { payloadVersion, upgradePayload } from "./payload-upgrades.js";
 import type { JobError, JobHandler, JobKind } from "./types.js";
 
 /**
@@ -21,10 +24,16 @@ import type { JobError, JobHandler, JobKind } from "./types.js";
 export type StopReason = "cancelled" | "shutdown" | "lock_lost";
 
 /**
- * What became of a run. `held`: over, and its job goes on without it. `requeued`: given back by a stopping worker.
- * `skipped`: it had ended, or a later attempt has it.
+ * What became of a run. `held`: over, and its job goes on without it. `requeued`: given back, by a stopping worker, or for
+ * later or another worker. `skipped`: it had ended, or a later attempt has it.
  */
 export type RunOutcome = "completed" | "held" | "failed" | "dead" | "cancelled" | "retried" | "requeued" | "skipped";
+
+/** How long a job stays away that is given back for later. */
+const GIVEN_BACK_MS = 1_000;
+
+/** A last run waits for so long, until the others that began with it are given back: it may end the process at once. */
+const LAST_RUN_PAUSE_MS = 250;
 
 /** Outcomes after which the job never runs again. A skipped one is ended by whoever has it. */
 const ENDS: ReadonlySet<RunOutcome> = new Set(["completed", "failed", "dead", "cancelled"]);
@@ -48,6 +57,8 @@ export interface RunDeps extends StatusDeps {
   readonly handlers: ReadonlyMap<string, JobHandler>;
   /** Signals of the jobs that run in this process, by queue job id. */
   readonly running: Map<string, AbortController>;
+  /** One for all queues of this process. */
+  readonly lastRun: LastRun;
   readonly report: (report: RunReport) => void;
   /** The job has ended: its place in the lane is free. */
   readonly leave: (token: string) => void;
@@ -72,6 +83,37 @@ export function stopRun(controller: AbortController, reason: StopReason, graceMs
 
 /** Runs a job to an end that BullMQ understands: returns, or throws what makes BullMQ retry, fail or give back. */
 export async function runJob(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
+  if (!isReadable(deps, job)) return giveBack(deps, job, token);
+  if (job.stalledCounter < deps.settings.queues[deps.kind].maxStalledCount) return runNow(deps, job, token);
+  if (!deps.lastRun.begin()) return giveBack(deps, job, token);
+  try {
+    await pause(LAST_RUN_PAUSE_MS);
+    await runNow(deps, job, token);
+  } finally {
+    deps.lastRun.end();
+  }
+}
+
+/** Whether this release knows the payload's version: a newer release may have submitted it. */
+function isReadable({ settings }: RunDeps, job: Job<JobData>): boolean {
+  return versionOf(job.data) <= payloadVersion(settings.upgrades, job.name);
+}
+
+const versionOf = (data: JobData): number => data.version ?? 1;
+
+/** Not now, or not here: the job stays queued, and its attempts are not counted. */
+async function giveBack(deps: RunDeps, job: Job<JobData>, token: string): Promise<never> {
+  const { tenant, id, createdAt } = job.data;
+  const now = deps.clock.now();
+  await job.moveToDelayed(now + GIVEN_BACK_MS, token);
+  deps.report({
+    ...{ kind: deps.kind, name: job.name, tenant, id, attempt: job.attemptsStarted, outcome: "requeued" },
+    ...{ waitMs: Math.max(0, now - createdAt), runMs: 0 },
+  });
+  throw new DelayedError();
+}
+
+async function runNow(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
   const attempt = job.attemptsStarted;
   const status = isInternal(job.name) ? NO_STATUS : new AttemptStatus(deps, deps.kind, job.data, attempt);
   const controller = new AbortController();
@@ -134,7 +176,8 @@ async function handleJob(
   try {
     const handler = deps.handlers.get(job.name);
     if (handler === undefined) throw new EspalierError("unknown_job_kind", `No handler for the job ${job.name}.`);
-    const payload = await readPayload(deps, job.data);
+    const older = await readPayload(deps, job.data);
+    const payload = upgradePayload(settings.upgrades, job.name, older, versionOf(job.data));
     const run = handler(payload, {
       ...{ id: job.data.id, tenant: job.data.tenant, memory: job.data.memory, createdAt: job.data.createdAt },
       effectId: job.data.origin ?? job.data.id,

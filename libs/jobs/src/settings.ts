@@ -1,5 +1,6 @@
 import type { ErrorCode } from "#core";
 import { RETENTION_SECONDS } from "#core";
+import { PAYLOAD_UPGRADES, type PayloadUpgrades } from "./payload-upgrades.js";
 import type { LaneName, LaneSettings } from "./admission/lane.js";
 import type { JobKind } from "./types.js";
 
@@ -145,6 +146,8 @@ export interface JobSettings {
   /** Pace at which a process makes up for others that died between two steps of admission. */
   readonly sweepMs: number;
   readonly lanes: Readonly<Record<LaneName, LaneSettings>>;
+  /** How payloads of older releases are read. */
+  readonly upgrades: PayloadUpgrades;
   /** Settings of each queue. */
   readonly queues: Readonly<Record<JobKind, QueueSettings>>;
 }
@@ -169,6 +172,7 @@ export const JOB_SETTINGS: JobSettings = {
   idempotencyMs: RETENTION_SECONDS.idempotency * 1_000,
   sweepMs: 2_000,
   lanes: LANE_SETTINGS,
+  upgrades: PAYLOAD_UPGRADES,
   queues: QUEUE_SETTINGS,
 };
 

@@ -6,7 +6,7 @@ import { JOB_KINDS, jobNameOf } from "../job-names.js";
 import { queueJobId, type JobKeys } from "../keys.js";
 import { openQueue } from "../open-queue.js";
 import { isEnded } from "../record.js";
-import type { JobSettings } from "../settings.js";
+import { RETRY_MAX_MS, type JobSettings } from "../settings.js";
 import type { JobKind, JobState } from "../types.js";
 import { Lane, type LaneName, type Released } from "./lane.js";
 
@@ -29,6 +29,12 @@ export interface LaneBacklog {
   /** Milliseconds since the oldest job at the head of its tenant's list was submitted; 0 if none waits. */
   readonly oldestMs: number;
 }
+
+/** BullMQ orders delayed jobs by their time and, within a millisecond, by their order. */
+const DELAYED_SCORE_PER_MS = 0x1000;
+
+/** Clocks that are kept in time differ by less. */
+const CLOCK_TOLERANCE_MS = 5_000;
 
 /** A job as it waits for its turn. */
 interface Waiting {
@@ -185,14 +191,31 @@ export class Admission {
     );
   }
 
-  /** A flight that lasts: over if its status says so or has expired, or holds it; in its queue again if that lost it. */
+  /**
+   * A flight that lasts: over if its status says so or has expired, or holds it; in its queue again if that lost it; ready to
+   * run if it waits for a time that was computed by a wrong clock.
+   */
   async #lookAfter(lane: Lane, job: Released): Promise<void> {
     const { kind, data } = JSON.parse(job.data) as Waiting;
     const { redis, keys } = this.#options;
     const [state, held] = await redis.hmget(keys.job(data.tenant, data.id), "state", "held");
     const over = state === null || state === undefined || isEnded(state as JobState) || typeof held === "string";
-    if (over) await this.#deliver(lane, await lane.finish(job.id));
-    else if ((await this.queue(kind).getJob(job.id)) === undefined) await this.#deliver(lane, [job]);
+    if (over) return this.#deliver(lane, await lane.finish(job.id));
+    const queued = await this.queue(kind).getJob(job.id);
+    if (queued === undefined) return this.#deliver(lane, [job]);
+    if (await this.#waitsWrongly(kind, job.id)) await queued.promote();
+  }
+
+  /**
+   * Back-off is computed and ended by the clocks of workers. A job of one that was far ahead would wait until the others
+   * come to that time; one whose time is long past waits because the clocks of all workers are behind.
+   */
+  async #waitsWrongly(kind: JobKind, id: string): Promise<boolean> {
+    const { redis, settings } = this.#options;
+    const [score, [seconds]] = await Promise.all([redis.zscore(this.queue(kind).toKey("delayed"), id), redis.time()]);
+    if (score === null) return false;
+    const waitsMs = Number(score) / DELAYED_SCORE_PER_MS - Number(seconds) * 1_000;
+    return waitsMs > RETRY_MAX_MS + CLOCK_TOLERANCE_MS || waitsMs < -(CLOCK_TOLERANCE_MS + settings.sweepMs);
   }
 }
 

@@ -1,0 +1,68 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { EspalierError, LIMITS } from "#core";
+import type { JobSettings } from "./settings.js";
+import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
+import type { RunReport } from "./run-job.js";
+
+let bench: JobBench;
+beforeAll(async () => {
+  bench = await openJobBench();
+});
+afterEach(() => bench.reset());
+afterAll(() => bench.close());
+
+/** The next release: inserts have `{ text }` where they had a string. */
+const next: Pick<JobSettings, "upgrades"> = { upgrades: { insert: [(text) => ({ text })] } };
+
+async function startOld(ran: unknown[], onRun: (report: RunReport) => void = () => undefined): Promise<void> {
+  await bench.workers({ insert: async (payload) => ran.push(payload) }, { onRun });
+}
+
+async function startNew(ran: unknown[]): Promise<void> {
+  await bench.workers({ insert: async (payload) => ran.push(payload) }, { settings: { ...bench.settings, ...next } });
+}
+
+test("a new worker reads the payloads of an old release as its own", async () => {
+  const ran: unknown[] = [];
+  await startNew(ran);
+  const [older, newer] = [bench.client(), bench.client(next)];
+  await older.submitAndWait(request("insert", "old"), 5_000);
+  await newer.submitAndWait(request("insert", { text: "new" }), 5_000);
+  expect(ran).toEqual([{ text: "old" }, { text: "new" }]);
+});
+
+test("an old worker gives newer payloads back, without an attempt, until a new worker takes them", async () => {
+  const [oldRan, newRan, reports]: [unknown[], unknown[], RunReport[]] = [[], [], []];
+  await startOld(oldRan, (report) => reports.push(report));
+  const { id } = await bench.client(next).submit(request("insert", { text: "new" }));
+  await until(() => reports.some(({ outcome }) => outcome === "requeued"));
+  expect(await bench.client().get("ten_a", id)).toMatchObject({ state: "queued", attempts: 0 });
+  // Others are not held up by it.
+  const old = await bench.client().submitAndWait(request("insert", "old", { memory: "mem_2" }), 5_000);
+  expect(old.state).toBe("completed");
+  await startNew(newRan);
+  await untilState(bench.client(), id, "completed");
+  expect({ oldRan, newRan }).toEqual({ oldRan: ["old"], newRan: [{ text: "new" }] });
+});
+
+test.each([
+  ["small", "text"],
+  ["large", "x".repeat(LIMITS.payloadBytes + 1)],
+])("a replay of a %s payload has the version of the job that failed", async (_size, text) => {
+  const refuse = async (): Promise<never> => {
+    throw new EspalierError("invalid_request", "no");
+  };
+  const failing = await bench.workers({ insert: refuse }, { settings: { ...bench.settings, ...next } });
+  const newer = bench.client(next);
+  const older = await bench.client().submitAndWait(request("insert", text), 5_000);
+  const newest = await newer.submitAndWait(request("insert", { text }), 5_000);
+  await failing.close({ drainMs: 1_000, giveBackMs: 100 });
+  const ran: unknown[] = [];
+  await startNew(ran);
+  // By the other release each.
+  for (const [client, { id }] of [[newer, older] as const, [bench.client(), newest] as const]) {
+    const replay = await client.replay("ten_a", id);
+    await untilState(client, replay.id, "completed");
+  }
+  expect(ran).toEqual([{ text }, { text }]);
+});
