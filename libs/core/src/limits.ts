@@ -175,6 +175,11 @@ export const LIMITS = {
   rowRetryMs: 2_000,
   rowRetryMaxMs: 60_000,
   rowPressureMs: 2_000,
+  /**
+   * Milliseconds that a deleted memory is remembered after the last sign of its deletion: whoever had read it before has stored
+   * or dropped its points by then (all tries of the requests of a page).
+   */
+  tombstoneMs: 600_000,
   /** Points that a comparison of two stores holds at once (about 100 MB); a larger memory is walked several times. */
   reconcilePoints: 500_000,
   /** Rows under way with which comparing a memory says little: it is left to the next sweep. */

@@ -75,8 +75,8 @@ class Store:
         return done()
 
     def upsert(self, body, name):
-        points = models.PointsList.model_validate(body).points
-        return self.client.upsert(name, points)
+        request = models.PointsList.model_validate(body)
+        return self.client.upsert(name, request.points, update_filter=request.update_filter)
 
     def retrieve(self, body, name):
         request = models.PointRequest.model_validate(body)

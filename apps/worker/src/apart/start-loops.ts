@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { EspalierError, MemoryScope } from "#core";
+import { LIMITS, type EspalierError, type MemoryScope } from "#core";
 import type { JobClient, JobKind } from "#jobs";
 import { followJobs, Relay } from "#memory";
 import type { ApartRuntime } from "./apart-runtime.js";
@@ -18,6 +18,8 @@ export interface LoopTimes {
   readonly sweepTurnMs: number;
   /** Compare each memory about so often: it reads the names of all points on both sides. */
   readonly sweepEveryMs: number;
+  /** Look once more after a memory that was deleted so long ago, then forget it. */
+  readonly tombstoneMs: number;
 }
 
 export const LOOP_TIMES: LoopTimes = {
@@ -26,6 +28,7 @@ export const LOOP_TIMES: LoopTimes = {
   heldRestMs: 3_000,
   sweepTurnMs: 5_000,
   sweepEveryMs: 1_800_000,
+  tombstoneMs: LIMITS.tombstoneMs,
 };
 
 /** Claims that always wait for a score worker: it finds the next one at hand while new ones are made. */
@@ -70,7 +73,7 @@ export function startLoops(apart: ApartRuntime, options: LoopsOptions): () => Pr
     const onError = (error: EspalierError, scope: MemoryScope): void => {
       logger.error({ err: error, ...scope }, "a memory cannot be compared");
     };
-    const sweep = { jobs, everyMs: times.sweepEveryMs, onError };
+    const sweep = { jobs, everyMs: times.sweepEveryMs, tombstoneMs: times.tombstoneMs, onError };
     start("the comparison of the stores", times.sweepTurnMs, sweepMemories(apart, sweep));
   }
   return async () => {

@@ -46,6 +46,7 @@ function open(expected: Readonly<Record<string, Expected>>) {
         submit: async (request: Parameters<JobClient["submit"]>[0]) => void submitted.push(request.memory) as never,
       },
       everyMs: 1,
+      tombstoneMs: 1,
       onError: ({ code }, { memory }) => void errors.push(`${memory} ${code}`),
     },
   );

@@ -16,6 +16,8 @@ export interface SweepOptions {
   readonly jobs: Pick<JobClient, "submit">;
   /** Each memory is compared about so often. */
   readonly everyMs: number;
+  /** How long a deleted memory is remembered. */
+  readonly tombstoneMs: number;
   /** Hears of a memory that could not be compared; the sweep goes on. */
   readonly onError: (error: EspalierError, scope: MemoryScope) => void;
 }
@@ -26,7 +28,7 @@ type SweepRuntime = Pick<ApartRuntime, "services"> & {
 };
 
 /**
- * The comparison of the stores. Each call is a turn, if one is due: it finishes deletions, counts what differs in a page of
+ * The comparison of the stores. Each call is a turn, if one is due: it ends deletions, counts what differs in a page of
  * memories, notes it for the metrics and has it repaired by jobs. True if the sweep goes on. A turn throws
  * `store_unavailable` and `queue_unavailable`: its page is repeated then.
  */
@@ -34,7 +36,7 @@ export function sweepMemories(apart: SweepRuntime, options: SweepOptions): () =>
   const { services, background } = apart;
   const comparison = new MemoryComparison(apart, options);
   return async () => {
-    await buryTombstones(services);
+    await buryTombstones(services, options.tombstoneMs);
     return background.sweeps.turn({ everyMs: options.everyMs, lockMs: TURN_MS }, async (after) => {
       const page = await services.apart.outbox.memories({
         limit: MEMORIES_PER_TURN,

@@ -138,15 +138,18 @@ test("nothing is said of a memory with too many rows under way, unless it is in 
   expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, missing: 1, repaired: 1, failed: 1 });
 });
 
-test("deletions that were cut short are finished", async () => {
+test("a deleted memory is looked after once more, when nobody can be left who writes for it, and then forgotten", async () => {
   const apart = openApart();
-  const { scope } = await inStep(apart, 5);
-  const buried: MemoryScope[] = [];
-  const { outbox } = apart.services.apart;
-  const purged: MemoryScope[] = [];
-  outbox.tombstones = async () => (buried.length === 0 ? [scope] : []);
-  outbox.bury = async (gone) => void buried.push(gone);
-  apart.services.apart.points.purge = async (gone) => purged.push(gone);
-  expect(await buryTombstones(apart.services)).toBe(1);
-  expect([purged, buried]).toEqual([[scope], [scope]]);
+  const { services, stores, time } = apart;
+  const { scope, ids } = await inStep(apart, 5);
+  expect((await services.tree.deleteMemory(scope)).vectors).toBe(5);
+  const embedding = { vector: new Float32Array(64).fill(1 / 8), windowed: false };
+  stores.plant(scope, { id: ids[0]!, born: 1, field: "", model: MODEL, embedding });
+  time.now += LIMITS.tombstoneMs - 1;
+  expect(await buryTombstones(services)).toBe(0);
+  time.now += 1;
+  expect(await buryTombstones(services)).toBe(1);
+  expect((await stores.apart.points.points(scope, MODEL, { limit: 10 })).points).toEqual([]);
+  expect(await services.apart.outbox.tombstones(10, 0)).toEqual([]);
+  expect(await buryTombstones(services, 0)).toBe(0);
 });

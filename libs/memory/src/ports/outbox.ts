@@ -31,7 +31,7 @@ export interface OutboxRow extends PointRef {
 /** Rows of one tenant that are free to be claimed. */
 export interface TenantBacklog {
   readonly tenant: string;
-  /** Counted up to LIMITS.relayTenantRows. */
+  /** Counted up to the number that was asked for. */
   readonly rows: number;
 }
 
@@ -59,8 +59,11 @@ export interface PointExpectation {
  * are taken from the store's own clock, so that workers whose clocks differ agree. Errors: `store_unavailable`.
  */
 export interface Outbox {
-  /** At most `limit` tenants with free rows, the longest waiting first. */
-  backlog(limit: number): Promise<readonly TenantBacklog[]>;
+  /**
+   * At most `limit` tenants with free rows, the longest waiting first; if there are more, other calls tell the others. Rows of
+   * each are counted up to `rowsPerTenant`, by default LIMITS.relayTenantRows, which is what a call costs.
+   */
+  backlog(limit: number, rowsPerTenant?: number): Promise<readonly TenantBacklog[]>;
   /**
    * Claims rows of a tenant, oldest first: at most `rows`, and no more after `tokens` are reached. A row has one claim at a
    * time; after `leaseMs` without an end it is free again. One statement.
@@ -112,9 +115,12 @@ export interface Outbox {
     readonly memories: readonly { readonly scope: MemoryScope; readonly models: readonly string[] }[];
     readonly next?: string;
   }>;
-  /** Memories that were deleted and whose points are not known to be gone. */
-  tombstones(limit: number): Promise<readonly MemoryScope[]>;
-  /** The points of a deleted memory are gone from every collection. */
+  /**
+   * Memories that were deleted and are not buried, of whose deletion nothing was heard for `idleMs`: it has ended, or died.
+   * Those that wait longest first.
+   */
+  tombstones(limit: number, idleMs: number): Promise<readonly MemoryScope[]>;
+  /** Forgets a deleted memory, with what is left of its rows. Its points have to be gone, and nobody left to write one. */
   bury(scope: MemoryScope): Promise<void>;
 }
 

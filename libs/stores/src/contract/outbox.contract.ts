@@ -228,10 +228,11 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       expect(await apart.outbox.claim(scope.tenant, LEASE)).toEqual([]);
       expect(await backlogOf(apart, scope)).toBe(0);
       expect(await apart.ledger.settle(scope, MODEL, [point("nod_a0")])).toBe(false);
-      expect(await apart.outbox.tombstones(LIMITS.pageItems)).toContainEqual(scope);
+      expect(await apart.outbox.tombstones(LIMITS.pageItems, 0)).toContainEqual(scope);
+      expect(await apart.outbox.tombstones(LIMITS.pageItems, 60_000)).not.toContainEqual(scope);
       await apart.outbox.bury(scope);
       await apart.outbox.bury(scope);
-      expect(await apart.outbox.tombstones(LIMITS.pageItems)).not.toContainEqual(scope);
+      expect(await apart.outbox.tombstones(LIMITS.pageItems, 0)).not.toContainEqual(scope);
     });
 
     test("memories are told in pages with the models they are tracked under", async () => {

@@ -1,5 +1,5 @@
 import type { MemoryScope } from "#core";
-import type { ChangeSet, CommitResult, DeletionCounts, Outbox } from "#memory";
+import type { ChangeSet, CommitResult, DeletionCounts } from "#memory";
 import type { Database } from "../neo4j/database.js";
 import { Neo4jTreeStore } from "../neo4j/tree-store.js";
 import type { QdrantStores } from "../qdrant/open-qdrant.js";
@@ -7,12 +7,10 @@ import type { QdrantStores } from "../qdrant/open-qdrant.js";
 /** The trees, where two things reach the points as well: vectors that a change set brings, and the end of a memory. */
 export class DistributedTreeStore extends Neo4jTreeStore {
   readonly #qdrant: QdrantStores;
-  readonly #outbox: Outbox;
 
-  constructor(database: Database, apart: { readonly qdrant: QdrantStores; readonly outbox: Outbox }) {
+  constructor(database: Database, qdrant: QdrantStores) {
     super(database);
-    this.#qdrant = apart.qdrant;
-    this.#outbox = apart.outbox;
+    this.#qdrant = qdrant;
   }
 
   /** Vectors are checked before and stored after the commit; should this process die in between, their outbox rows are done by others. */
@@ -25,15 +23,13 @@ export class DistributedTreeStore extends Neo4jTreeStore {
   }
 
   /**
-   * Nothing is removed while the vectors cannot be. A deletion that is cut short leaves a tombstone, by which the comparison
-   * of the stores finishes it.
+   * Nothing is removed while the vectors cannot be. A tombstone stays, by which the comparison of the stores finishes a
+   * deletion that is cut short, and removes what late writers leave.
    */
   override async deleteMemory(scope: MemoryScope): Promise<DeletionCounts> {
     await this.getMemory(scope);
     await this.#qdrant.ping();
     const counts = await super.deleteMemory(scope);
-    const vectors = await this.#qdrant.points.purge(scope);
-    await this.#outbox.bury(scope);
-    return { ...counts, vectors };
+    return { ...counts, vectors: await this.#qdrant.points.purge(scope) };
   }
 }

@@ -51,7 +51,7 @@ export function openDistributedStores(options: DistributedStoresOptions): Stores
     ...(prefix !== undefined && { prefix }),
   });
   return {
-    tree: new DistributedTreeStore(database, { qdrant, outbox }),
+    tree: new DistributedTreeStore(database, qdrant),
     ...{ vectors: qdrant.vectors, lexical: qdrant.lexical, caches },
     ...{ blobs: new Neo4jBlobStore(database), keys: new Neo4jKeyStore(database) },
     tenants: new Neo4jTenantStore(database),

@@ -31,7 +31,7 @@ export function inMemoryApartStores(clock: Clock): ApartStores {
   const outbox = new InMemoryOutbox(tables, outboxTables);
   const points = new InMemoryPoints(tables, ledger);
   return {
-    tree: new ApartTreeStore(tables, { outbox, points }),
+    tree: new ApartTreeStore(tables, points),
     vectors: points,
     lexical: new InMemoryLexicalIndex(tables),
     caches: new InMemoryCacheStore(tables, DEFAULT_CACHE_LIMITS),
@@ -56,7 +56,7 @@ export function inMemoryApartStores(clock: Clock): ApartStores {
 class ApartTreeStore extends InMemoryTreeStore {
   constructor(
     private readonly apart: Tables,
-    private readonly other: { readonly outbox: Outbox; readonly points: InMemoryPoints },
+    private readonly points: InMemoryPoints,
   ) {
     super(apart);
   }
@@ -68,14 +68,12 @@ class ApartTreeStore extends InMemoryTreeStore {
     );
     const done = await super.commit(scope, { ...change, vectors: [] });
     const vectors = change.vectors.map((point) => ({ ...point, born: done.revision }));
-    if (!done.repeated && vectors.length > 0) await this.other.points.upsert(scope, vectors);
+    if (!done.repeated && vectors.length > 0) await this.points.upsert(scope, vectors);
     return done;
   }
 
   override async deleteMemory(scope: MemoryScope): Promise<DeletionCounts> {
     const counts = await super.deleteMemory(scope);
-    const vectors = await this.other.points.purge(scope);
-    await this.other.outbox.bury(scope);
-    return { ...counts, vectors };
+    return { ...counts, vectors: await this.points.purge(scope) };
   }
 }

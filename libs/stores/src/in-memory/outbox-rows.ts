@@ -92,7 +92,7 @@ export function trackField(
 export function entomb(outbox: OutboxTables, scope: MemoryScope): void {
   const isOfMemory = isRowOf(scope);
   outbox.rows = outbox.rows.filter((row) => !isOfMemory(row));
-  outbox.tombstones.set(keyOfScope(scope), scope);
+  outbox.tombstones.set(keyOfScope(scope), { scope, time: outbox.clock.now() });
 }
 
 /** The state of that name, with or without an end. */

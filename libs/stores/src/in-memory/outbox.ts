@@ -20,15 +20,13 @@ export class InMemoryOutbox implements Outbox {
     private readonly outbox: OutboxTables,
   ) {}
 
-  async backlog(limit: number): Promise<readonly TenantBacklog[]> {
+  async backlog(limit: number, rowsPerTenant = LIMITS.relayTenantRows): Promise<readonly TenantBacklog[]> {
     this.tables.checkOpen();
     const free = Map.groupBy(
       this.outbox.rows.filter((row) => this.#isFree(row)),
       ({ scope }) => scope.tenant,
     );
-    return [...free]
-      .slice(0, limit)
-      .map(([tenant, rows]) => ({ tenant, rows: Math.min(rows.length, LIMITS.relayTenantRows) }));
+    return [...free].slice(0, limit).map(([tenant, rows]) => ({ tenant, rows: Math.min(rows.length, rowsPerTenant) }));
   }
 
   async claim(
@@ -163,9 +161,12 @@ export class InMemoryOutbox implements Outbox {
     return { memories, ...(next !== undefined && { next }) };
   }
 
-  async tombstones(limit: number): Promise<readonly MemoryScope[]> {
+  async tombstones(limit: number, idleMs: number): Promise<readonly MemoryScope[]> {
     this.tables.checkOpen();
-    return [...this.outbox.tombstones.values()].slice(0, limit);
+    return [...this.outbox.tombstones.values()]
+      .filter(({ time }) => time <= this.#now() - idleMs)
+      .slice(0, limit)
+      .map(({ scope }) => scope);
   }
 
   async bury(scope: MemoryScope): Promise<void> {

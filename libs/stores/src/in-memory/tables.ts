@@ -42,7 +42,7 @@ export interface StoredRow extends Omit<OutboxRow, "text"> {
 export class OutboxTables {
   /** Oldest first. */
   rows: readonly StoredRow[] = [];
-  readonly tombstones = new Map<string, MemoryScope>();
+  readonly tombstones = new Map<string, { readonly scope: MemoryScope; readonly time: number }>();
 
   constructor(readonly clock: Clock) {}
 }

@@ -1,7 +1,8 @@
 /**
  * A memory goes in two steps: one transaction replaces its node by a tombstone, and from then on it is unknown to everyone;
  * then its rows go in bounded transactions. The tombstone stays until the points of the memory are gone too (`bury`), and
- * whoever finds it can go on where a deletion that died stopped.
+ * whoever finds it can go on where a deletion that died stopped. Its time is that of the last transaction: who looks for
+ * deletions that died or ended does not meet those under way.
  */
 import type { MemoryScope } from "#core";
 import type { DeletionCounts } from "#memory";
@@ -33,6 +34,15 @@ RETURN t.key AS key`,
   tombstone: `
 MATCH (t:Tombstone {key: $memory})
 RETURN t.key AS key`,
+
+  /** The deletion goes on. */
+  touch: `
+MATCH (t:Tombstone {key: $memory})
+SET t.time = timestamp()`,
+
+  forget: `
+MATCH (t:Tombstone {key: $memory})
+DELETE t`,
 
   nodes: removeBy("Node", "n.memory = $memory AND n.id > '' AND n.born >= 0"),
   terms: removeBy("Term", "n.memory = $memory AND n.field >= '' AND n.term >= ''"),
@@ -93,7 +103,14 @@ export async function removeRows(database: Database, scope: MemoryScope): Promis
 export async function clearGround(database: Database, scope: MemoryScope): Promise<void> {
   const named = { memory: memoryKey(scope) };
   const [tombstone] = await database.read((transaction) => transaction.run(DELETION.tombstone, named));
-  if (tombstone !== undefined) await removeRows(database, scope);
+  if (tombstone === undefined) return;
+  await removeRows(database, scope);
+  await forget(database, scope);
+}
+
+/** Removes the tombstone. */
+export async function forget(database: Database, scope: MemoryScope): Promise<void> {
+  await database.write((transaction) => transaction.run(DELETION.forget, { memory: memoryKey(scope) }));
 }
 
 async function removePart(
@@ -102,10 +119,10 @@ async function removePart(
   { statement, limit }: { readonly statement: string; readonly limit: number },
 ): Promise<number> {
   return database.write(async (transaction) => {
+    const memory = memoryKey(scope);
     await transaction.run(LOCK_TENANT, { lock: lockOf(scope.tenant) });
-    const [row] = await transaction.run<{ readonly removed: number }>(statement, {
-      ...{ memory: memoryKey(scope), limit },
-    });
+    await transaction.run(DELETION.touch, { memory });
+    const [row] = await transaction.run<{ readonly removed: number }>(statement, { memory, limit });
     return row?.removed ?? 0;
   });
 }

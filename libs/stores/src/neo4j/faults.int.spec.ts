@@ -4,9 +4,11 @@ import type { NewState } from "#memory";
 import { describeWithNeo4j, emptyNeo4j, startNeo4j, type TestNeo4j } from "../../../../test/support/neo4j.js";
 import { change, codeOf, comparison, idsOf, newMemory, SCOPE, state, step, TENANT } from "../contract/fixtures.js";
 import { Database, type Transaction } from "./database.js";
+import { removeRows } from "./delete-memory.js";
 import { memoryKey } from "./memory-key.js";
 import { migrate } from "./migrate.js";
 import { purgeEnded } from "./ended-states.js";
+import { Neo4jOutbox } from "./outbox.js";
 import { Neo4jTreeStore } from "./tree-store.js";
 
 jest.setTimeout(240_000);
@@ -174,6 +176,20 @@ await describeWithNeo4j("trees in Neo4j", (url) => {
       ["text of a0", "text of a1"],
       ["new", "text of a1"],
     ]);
+  });
+
+  test("a deletion that is under way is not taken for one that died", async () => {
+    await tree.commit(SCOPE, change(0, { states: [state("a0", "A")] }));
+    const outbox = new Neo4jOutbox(database);
+    const buried =
+      "MATCH (m:Memory) DELETE m CREATE (:Tombstone {key: $key, tenant: $tenant, memory: $memory, time: 1})";
+    await database.write((transaction) => transaction.run(buried, { key: memoryKey(SCOPE), ...SCOPE }));
+    expect(await outbox.tombstones(10, 60_000)).toEqual([SCOPE]);
+    await removeRows(database, SCOPE);
+    expect(await outbox.tombstones(10, 60_000)).toEqual([]);
+    expect(await outbox.tombstones(10, 0)).toEqual([SCOPE]);
+    await outbox.bury(SCOPE);
+    expect(await outbox.tombstones(10, 0)).toEqual([]);
   });
 
   test("a deletion that died is finished before the id is used again", async () => {

@@ -147,11 +147,7 @@ RETURN DISTINCT m.key AS key, m.tenant AS tenant, m.id AS memory, t.model AS mod
 ORDER BY key, model`,
 
   tombstones: `
-MATCH (t:Tombstone) WHERE t.time >= 0
+MATCH (t:Tombstone) WHERE t.time <= timestamp() - toInteger($idleMs)
 RETURN t.tenant AS tenant, t.memory AS memory
 ORDER BY t.time LIMIT toInteger($limit)`,
-
-  bury: `
-MATCH (t:Tombstone {key: $memory})
-DELETE t`,
 } as const;

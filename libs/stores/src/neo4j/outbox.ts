@@ -2,10 +2,10 @@ import { LIMITS, type MemoryScope } from "#core";
 import type { Outbox, OutboxRow, OutboxTask, Outstanding, PointExpectation, PointRef, TenantBacklog } from "#memory";
 import type { Database, Transaction } from "./database.js";
 import { expectation, expected } from "./expected-points.js";
-import { removeRows } from "./delete-memory.js";
+import { forget, removeRows } from "./delete-memory.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { type NewRow, OUTBOX_ROWS, rowsOf } from "./outbox-rows.js";
-import { OUTBOX } from "./outbox-statements.js";
+import { NEXT_TENANTS, OUTBOX } from "./outbox-statements.js";
 import { track, TRACKING } from "./outbox-tracking.js";
 import { type SourceColumns, textOf } from "./source-columns.js";
 import { stateOf, type StateColumns } from "./state-columns.js";
@@ -190,34 +190,25 @@ export class Neo4jOutbox implements Outbox {
     return { memories, ...(memories.length === limit && last !== undefined && { next: last.key }) };
   }
 
-  async tombstones(limit: number): Promise<readonly MemoryScope[]> {
-    return this.database.read((transaction) => transaction.run<MemoryScope>(OUTBOX.tombstones, { limit }));
+  async tombstones(limit: number, idleMs: number): Promise<readonly MemoryScope[]> {
+    return this.database.read((transaction) => transaction.run<MemoryScope>(OUTBOX.tombstones, { limit, idleMs }));
   }
 
   /** Rows that a deletion left when its process died go first. */
   async bury(scope: MemoryScope): Promise<void> {
     await removeRows(this.database, scope);
-    await this.database.write((transaction) => transaction.run(OUTBOX.bury, { memory: memoryKey(scope) }));
+    await forget(this.database, scope);
   }
 
-  /** The known tenants and up to `limit` others that have rows. */
-  async #searchTenants(
-    transaction: Transaction,
-    known: readonly TenantColumns[],
-    limit: number,
-  ): Promise<readonly TenantColumns[]> {
-    const found = new Set<string>();
-    while (found.size < limit) {
-      const after = this.#searched;
-      const [row] = await transaction.run<{ readonly tenant: string }>(OUTBOX.tenantAfter, { after });
-      // After the last name the search begins again at the first.
-      const next = row?.tenant ?? "";
-      if (found.has(next)) break;
-      found.add(next);
-      this.#searched = next;
-    }
-    const tenants = new Set([...known.map(({ tenant }) => tenant), ...found]);
-    return transaction.run<TenantColumns>(OUTBOX.ofTenants, { tenants: [...tenants], walk: LIMITS.relayTenantRows });
+  /** Up to `limit` tenants that have rows: those after where the last search ended, then the others. */
+  async #searchTenants(transaction: Transaction, limit: number): Promise<readonly string[]> {
+    const start = this.#searched;
+    const later = await tenantsAfter(transaction, start, limit);
+    const isRound = start === "" || later.length === limit;
+    const all = isRound ? [] : await tenantsAfter(transaction, "", limit - later.length);
+    const found = [...later, ...all.filter((tenant) => tenant <= start)];
+    this.#searched = found.length < limit ? "" : (found.at(-1) ?? "");
+    return found;
   }
 
   /** Frees rows that were given up, in bounded transactions. */

@@ -7,6 +7,7 @@ import { type QdrantOverInMemory, qdrantOverInMemory } from "./testing/qdrant-ov
 
 const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
 const READ = { revision: 1, model: MODEL, field: "" };
+const BEST = { limit: 10, exact: true };
 const paths = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `a${at}`).sort();
 
 await describeWithQdrant("Points in Qdrant", ({ url }) => {
@@ -90,6 +91,25 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
     expect(expected.pending).toBe(0);
     expect(expected.fingerprint.count).toBe(5);
     expect(rest).toHaveLength(4);
+  });
+
+  test("a request that comes late, by a writer that knew less, does not bring an ended state back to life", async () => {
+    const stores = open();
+    await alike(stores, 1);
+    const { ledger, qdrant } = stores;
+    const ref = { id: "nod_a0", born: 1, field: "" };
+    const before = await ledger.sources(SCOPE, [ref]);
+    await stores.tree.commit(SCOPE, change(1, { ends: [ref.id] }));
+    await qdrant.points.refresh(SCOPE, MODEL, [ref]);
+    const ended = { ...ref, died: 2 };
+    expect((await qdrant.points.points(SCOPE, MODEL, { limit: 10 })).points).toEqual([ended]);
+    ledger.sources = async () => before;
+    ledger.settle = () => Promise.reject(new Error("killed"));
+    const point = { ...ref, model: MODEL, embedding: embedding(1, 1) };
+    await expect(stores.vectors.upsert(SCOPE, [point])).rejects.toThrow("killed");
+    expect((await qdrant.points.points(SCOPE, MODEL, { limit: 10 })).points).toEqual([ended]);
+    const { rows } = await stores.vectors.topK(SCOPE, { ...READ, revision: 2 }, unit(1, 1), EVERYTHING, BEST);
+    expect(rows).toEqual([]);
   });
 
   test("nothing of a memory is left after its deletion, in any collection, whoever still writes", async () => {

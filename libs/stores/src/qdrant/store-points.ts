@@ -20,7 +20,13 @@ const NUMBER_BYTES = 22;
 const TERM_BYTES = 32;
 const POINT_BYTES = 512;
 
-/** Stores points, or replaces them, in batches that are bounded in bytes; each is searchable when its request ends. */
+/**
+ * What a point that is there must be to be replaced: an end is final. A request that comes late (its sender gave it up, and
+ * another one did its work) would else bring an ended state back to life, with nobody to notice.
+ */
+const LIVING = { must: [{ key: "head", match: { value: true } }] };
+
+/** Stores points, or replaces living ones, in batches that are bounded in bytes; each is searchable when its request ends. */
 export async function storePoints(
   connection: QdrantConnection,
   { name }: Collection,
@@ -28,7 +34,9 @@ export async function storePoints(
   points: readonly PointToStore[],
 ): Promise<void> {
   for (const batch of batches(scope, points)) {
-    await connection.send("storing points", (client) => client.upsert(name, { points: batch, wait: true }));
+    await connection.send("storing points", (client) =>
+      client.upsert(name, { points: batch, update_filter: LIVING, wait: true }),
+    );
   }
 }
 
