@@ -87,19 +87,19 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const stores = openStores({ folder });
   const settings: Partial<JobSettings> = { prefix: `t${randomId("key").slice(-10)}`, ...options.settings };
   const shared = { redis: redis.address, payloadStore: stores.blobs, clock: systemClock, settings };
-  const jobs = createJobClient({ ...shared, ids: randomId });
-  const requests = createRequestLedger(shared);
-  const limiter = createRequestLimiter(shared);
   const environment = { ESPALIER_PORT: "0", LOG_LEVEL: "error", ...options.environment };
   const config = { ...parseConfig(environment), redisUrl: redis.address, dataFolder: folder };
+  const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
+  const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
+  const requests = createRequestLedger(shared);
+  const limiter = createRequestLimiter(shared);
   const workers = await (options.startWorker?.(config, settings) ?? startStubs(options.handlers ?? {}, shared));
   const embeddingModels = (await options.models?.(config)) ?? NAMED_MODELS;
   const log: string[] = [];
   const bodyThreads = options.bodyThreads ?? bodyThreadsOfSources();
   const start = (): Promise<RunningApi> =>
     startApi(config, {
-      ...{ stores, jobs, requests, limiter, embeddingModels, bodyThreads, apart: options.apart?.(shared) },
-      limits: createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now()),
+      ...{ stores, jobs, requests, limits, limiter, embeddingModels, bodyThreads, apart: options.apart?.(shared) },
       logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
     });
   const api = await start();

@@ -26,13 +26,13 @@ export async function openApi(
   const stores = openStoresOf(config, systemClock);
   opened.defer(() => stores.close());
   const shared = { redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock };
-  const jobs = createJobClient({ ...shared, ids: randomId });
+  const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
+  const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
   opened.defer(() => jobs.close());
   const requests = createRequestLedger(shared);
   opened.defer(() => requests.close());
   const limiter = createRequestLimiter(shared);
   opened.defer(() => limiter.close());
-  const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
   const apart = openApart(stores, shared, opened);
   const embeddingModels = await openEmbeddingModels(config.embedding, {
     modelsFolder: config.modelsFolder,

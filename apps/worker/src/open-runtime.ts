@@ -1,6 +1,6 @@
 import { randomId, systemClock, type Config } from "#core";
 import { createBackground, createJobClient, type JobSettings, type PayloadStore } from "#jobs";
-import { Inserter, liesApart, Reader, WriteQueue, type MemoryServices } from "#memory";
+import { createTenantLimits, Inserter, liesApart, Reader, WriteQueue, type MemoryServices } from "#memory";
 import { checkEntailer, openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
 import { openStoresOf, type Stores } from "#stores";
 import { timeCalls, type Metrics } from "#telemetry";
@@ -56,7 +56,8 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
     clock: systemClock,
   };
   const shared = { redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock, settings: jobSettings };
-  const jobs = createJobClient({ ...shared, ids: randomId });
+  const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
+  const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
   opened.defer(() => jobs.close());
   const apart = openApart(services, shared, opened);
   const writers = new WriteQueue();

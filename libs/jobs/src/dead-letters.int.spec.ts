@@ -47,6 +47,18 @@ test("a job that is given up is a dead letter with its first and its last error,
   expect(await client.deadLetters("ten_a", { limit: 10 })).toEqual([]);
 });
 
+test("a replay that finds no place is none: the letter stays one, and replays when there is room", async () => {
+  await failingWorker({ yes: false });
+  const client = bench.client();
+  const letter = await buried(client);
+  const narrow = bench.client({}, async () => ({ queuedJobs: 0 }));
+  await expect(narrow.replay("ten_a", letter.id)).rejects.toMatchObject({ code: "queue_full" });
+  expect(await client.get("ten_a", letter.id)).not.toHaveProperty("replayedAs");
+  expect(await client.deadLetters("ten_a", { limit: 10 })).toMatchObject([{ id: letter.id }]);
+  expect(await client.list("ten_a", { limit: 10 })).toHaveLength(1);
+  expect(await client.replay("ten_a", letter.id)).toMatchObject({ replayOf: letter.id });
+});
+
 test("a letter that is replayed many times at once is one job, and the replay of a replay has the first job's effects", async () => {
   const mended = { yes: false };
   const runs = await failingWorker(mended);

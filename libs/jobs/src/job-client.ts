@@ -1,7 +1,7 @@
 import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { EspalierError, LIMITS, RETENTION_SECONDS, type Clock, type IdSource } from "#core";
-import { Admission, type LaneBacklog, type LaneName } from "./admission/admission.js";
+import { Admission, type LaneBacklog, type LaneName, type QueueLimits } from "./admission/admission.js";
 import { estimateCost } from "./admission/estimate-cost.js";
 import type { JobData } from "./job-data.js";
 import { followEvents } from "./job-events.js";
@@ -35,6 +35,8 @@ export interface JobClientOptions {
   readonly payloadStore: PayloadStore;
   readonly clock: Clock;
   readonly ids: IdSource;
+  /** What a tenant may have in each lane; absent: what the settings of the lanes say, for every tenant. */
+  readonly limits?: ((tenant: string) => Promise<QueueLimits>) | undefined;
   readonly settings?: Partial<JobSettings>;
 }
 
@@ -182,7 +184,18 @@ class RedisJobClient implements JobClient, QueueAges {
     const payload = await this.#payloadOf(tenant, id, hash);
     const version = Number(hash["payloadVersion"] ?? 1);
     // Whoever asks at the same time submits the same job: that is one job.
-    return (await this.#enqueue({ kind, tenant, memory, payload, origin, version }, chosen)).record;
+    try {
+      return (await this.#enqueue({ kind, tenant, memory, payload, origin, version }, chosen)).record;
+    } catch (error) {
+      if (error instanceof EspalierError && error.code === "queue_full") await this.#unchoose(tenant, id, chosen);
+      throw error;
+    }
+  }
+
+  /** A replay that was refused a place is none: the job is a dead letter as before. */
+  async #unchoose(tenant: string, id: string, chosen: string): Promise<void> {
+    const keys = [this.#keys.job(tenant, id), this.#keys.job(tenant, chosen)];
+    await this.#call(() => runScript(this.#redis, "jobUnreplay", keys, [chosen])).catch(ignore);
   }
 
   async deadLetters(
@@ -281,15 +294,12 @@ class RedisJobClient implements JobClient, QueueAges {
       ...(origin !== undefined && { replayOf: origin }),
     };
     const text = request.payload instanceof SerializedPayload ? request.payload.bytes : JSON.stringify(request.payload);
+    const terms = { cost: estimateCost(kind, text.length), limits: await this.#options.limits?.(tenant) };
     const large = await this.#keepLarge(request, id, text);
     const name = jobNameOf(kind, request.payload);
     const { version = payloadVersion(this.#settings.upgrades, name) } = request;
     const admit = (of: JobRecord): Promise<void> =>
-      this.#admission.submit(
-        kind,
-        dataOf(of, version, large ? undefined : request.payload),
-        estimateCost(kind, text.length),
-      );
+      this.#admission.submit(kind, dataOf(of, version, large ? undefined : request.payload), terms);
     return this.#call(async () => {
       if (idempotency === undefined) {
         const told = this.#submitScript(record, request, watched);

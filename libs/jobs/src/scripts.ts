@@ -120,6 +120,14 @@ redis.call('HSETNX', KEYS[1], 'replayedAs', ARGV[1])
 return redis.call('HGET', KEYS[1], 'replayedAs')`,
   },
 
+  /** KEYS job, the new job. ARGV id of the new job. Takes back the choice of a job that there is not. */
+  jobUnreplay: {
+    numberOfKeys: 2,
+    lua: `
+if redis.call('EXISTS', KEYS[2]) == 1 or redis.call('HGET', KEYS[1], 'replayedAs') ~= ARGV[1] then return 0 end
+return redis.call('HDEL', KEYS[1], 'replayedAs')`,
+  },
+
   /**
    * KEYS job, events. ARGV attempt, job token, eventsPerJob, keepMs, wake-up text ('' if it is too large), state, then the
    * other fields of the hash. Answers 'ok' or why not.

@@ -1,6 +1,7 @@
-import { Catch, HttpException, type ArgumentsHost, type ExceptionFilter } from "@nestjs/common";
+import { Catch, HttpException, Inject, type ArgumentsHost, type ExceptionFilter } from "@nestjs/common";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EspalierError, toEspalierError, type ErrorCode } from "#core";
+import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { methodsOf } from "./operations.js";
 import { problemHeaders, problemOf } from "./problem.js";
 
@@ -33,7 +34,10 @@ function translate(thrown: unknown, request: { readonly method: string; readonly
 
 /** Answers a failure as problem+json; what is ours to mend goes to the log with its cause. */
 export function answerProblem(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = translate(thrown, request);
+  answerError(translate(thrown, request), request, reply);
+}
+
+function answerError(error: EspalierError, request: FastifyRequest, reply: FastifyReply): void {
   if (error.kind.status >= 500) {
     request.log.error({ err: error.cause ?? error, code: error.code, requestId: request.id }, "request failed");
   }
@@ -45,11 +49,25 @@ export function answerProblem(thrown: unknown, request: FastifyRequest, reply: F
     .send(JSON.stringify(problemOf(error, request.id)));
 }
 
+/** The limit of the tenant that refused a request. What a job was refused for is told where the job ran. */
+function limitOf({ kind, details }: EspalierError): string | undefined {
+  const { limit, job } = details;
+  return kind.category === "limit" && kind.status === 429 && typeof limit === "string" && job === undefined
+    ? limit
+    : undefined;
+}
+
 /** The one place where throws become answers. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
+  constructor(@Inject(API_DEPENDENCIES) private readonly dependencies: Pick<ApiDependencies, "metrics">) {}
+
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    answerProblem(thrown, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+    const request = http.getRequest<FastifyRequest>();
+    const error = translate(thrown, request);
+    const limit = limitOf(error);
+    if (limit !== undefined) this.dependencies.metrics.limitRefused(limit);
+    answerError(error, request, http.getResponse<FastifyReply>());
   }
 }

@@ -16,7 +16,7 @@ const BURST_SECONDS = 2;
 export class RequestLimits {
   #restUntil = -Infinity;
 
-  constructor(private readonly dependencies: Pick<ApiDependencies, "limits" | "limiter" | "metrics">) {}
+  constructor(private readonly dependencies: Pick<ApiDependencies, "limits" | "limiter">) {}
 
   /**
    * Counts one request, and tells in the answer how many are left (draft-ietf-httpapi-ratelimit-headers).
@@ -33,7 +33,6 @@ export class RequestLimits {
       ratelimit: `"requests";r=${taken.remaining};t=${Math.ceil(taken.fullMs / 1_000)}`,
     });
     if (taken.allowed) return;
-    this.dependencies.metrics.limitRefused("requestsPerSecond");
     throw rateLimited(limit, taken);
   }
 

@@ -8,9 +8,9 @@ import { openQueue } from "../open-queue.js";
 import { isEnded } from "../record.js";
 import { RETRY_MAX_MS, type JobSettings } from "../settings.js";
 import type { JobKind, JobState } from "../types.js";
-import { Lane, type LaneName, type Released } from "./lane.js";
+import { Lane, type LaneName, type QueueLimits, type Released } from "./lane.js";
 
-export type { LaneName };
+export type { LaneName, QueueLimits };
 
 /** The lane of each kind; jobs of a kind without one go to their queue at once (their rows were chosen fairly before). */
 const LANE_OF: Readonly<Record<JobKind, LaneName | undefined>> = {
@@ -87,7 +87,11 @@ export class Admission {
    * fail, a sweep adds it. A job that is known changes nothing.
    * @throws EspalierError `queue_full`
    */
-  async submit(kind: JobKind, data: JobData, cost: number): Promise<void> {
+  async submit(
+    kind: JobKind,
+    data: JobData,
+    { cost, limits }: { readonly cost: number; readonly limits: QueueLimits | undefined },
+  ): Promise<void> {
     const { tenant, memory, id } = data;
     const waiting: Waiting = { kind, name: jobNameOf(kind, data.payload), data };
     const lane = this.#laneOf(kind);
@@ -96,7 +100,8 @@ export class Admission {
       return;
     }
     const released = await lane.submit({
-      ...{ id: queueJobId(tenant, id), tenant, cost, data: JSON.stringify(waiting), createdAt: data.createdAt },
+      ...{ id: queueJobId(tenant, id), tenant, cost, limits },
+      ...{ data: JSON.stringify(waiting), createdAt: data.createdAt },
       ...(kind === "insert" && { order: memory }),
     });
     const token = queueJobId(tenant, id);

@@ -32,6 +32,7 @@
  *   waiting, bytes       hashes: tenant -> queued envelopes, and their bytes
  *   flying               hash: tenant -> jobs in flight
  *   deficit, weight      hashes: tenant -> tokens, tenant -> weight (1 when absent)
+ *   cap                  hash: tenant -> jobs that it may have in flight (what the caller says when absent)
  *   workers              sorted set: worker and its slots by when it no longer counts
  *   flight               sorted set: ids in flight by when they were released or last looked after
  *   released             sorted set: those of them that no process is known to have added
@@ -64,6 +65,7 @@ local function passOn(of)
   ready(envelope(following).t, following)
 end
 local function weightOf(tenant) return tonumber(redis.call('HGET', key('weight'), tenant) or '1') end
+local function capOf(tenant, usual) return tonumber(redis.call('HGET', key('cap'), tenant) or usual) end
 `;
 
 /** Needs `window`, `cap`, `quantum`, `most`. Answers the envelopes that were released, as id, data, id, data, … */
@@ -76,6 +78,7 @@ local function dispatch()
   local weights = 0
   for _, tenant in ipairs(redis.call('LRANGE', key('ring'), 0, -1)) do weights = weights + weightOf(tenant) end
   local function limitOf(tenant)
+    local cap = capOf(tenant, cap)
     if redis.call('LLEN', key('ring')) == 1 then return cap end
     local part = weightOf(tenant) / weights
     part = part > 0.5 and math.min(1, 1.5 * part) or 0.5
@@ -149,8 +152,8 @@ local window, cap, quantum, most = ${[0, 1, 2, 3].map((index) => `tonumber(ARGV[
 /** ARGV of every script that dispatches begin with window, cap, quantum, most. */
 export const LANE_SCRIPTS = {
   /**
-   * ARGV (dispatch), id, envelope, queued envelopes of a tenant at most, queued bytes at most. Answers 'known', or the limit
-   * that refused it ('jobs' or 'bytes'), or 'ok'; then what was released.
+   * ARGV (dispatch), id, envelope, and what the tenant may have at most: queued envelopes, queued bytes, jobs in flight.
+   * Answers 'known'; or the limit that refused it ('jobs' or 'bytes') and how much of it is used; or 'ok' and what was released.
    */
   laneSubmit: {
     numberOfKeys: 1,
@@ -158,12 +161,15 @@ export const LANE_SCRIPTS = {
 local id = ARGV[5]
 if redis.call('HEXISTS', key('envelopes'), id) == 1 then return { 'known' } end
 local of = cjson.decode(ARGV[6])
-if tonumber(redis.call('HGET', key('waiting'), of.t) or '0') >= tonumber(ARGV[7]) then return { 'jobs' } end
-if tonumber(redis.call('HGET', key('bytes'), of.t) or '0') + of.b > tonumber(ARGV[8]) then return { 'bytes' } end
+local waiting, bytes = redis.call('HGET', key('waiting'), of.t) or '0', redis.call('HGET', key('bytes'), of.t) or '0'
+if tonumber(waiting) >= tonumber(ARGV[7]) then return { 'jobs', waiting } end
+if tonumber(bytes) + of.b > tonumber(ARGV[8]) then return { 'bytes', bytes } end
+if tonumber(ARGV[9]) == cap then redis.call('HDEL', key('cap'), of.t)
+else redis.call('HSET', key('cap'), of.t, ARGV[9]) end
 local free = not of.o or redis.call('HSETNX', key('holder'), of.o, id) == 1
 redis.call('HSET', key('envelopes'), id, ARGV[6])
 if free and redis.call('EXISTS', key('ring')) == 0 and redis.call('ZCARD', key('flight')) < window
-  and tonumber(redis.call('HGET', key('flying'), of.t) or '0') < cap then
+  and tonumber(redis.call('HGET', key('flying'), of.t) or '0') < tonumber(ARGV[9]) then
   -- Nobody waits, so that it is this job's turn whatever it costs.
   redis.call('ZADD', key('flight'), now, id)
   redis.call('ZADD', key('released'), now, id)

@@ -103,13 +103,27 @@ describe("a lane", () => {
     await lane.submit(job("a", "2"));
     await expect(lane.submit(job("a", "3"))).rejects.toMatchObject({
       code: "queue_full",
-      details: { limit: "tenantJobs" },
+      details: { limit: "queuedJobs", value: 1, current: 1 },
     });
     expect(await lane.submit(job("b", "4"))).toEqual([]);
     await expect(lane.submit({ ...job("c", "5"), data: "x".repeat(21) })).rejects.toMatchObject({
-      details: { limit: "tenantBytes" },
+      details: { limit: "queuedBytes", value: 20, current: 0 },
     });
     expect(await lane.counts()).toEqual({ queued: 2, inFlight: 1 });
+  });
+
+  test("a tenant's own limits go before the lane's, and hold for it alone", async () => {
+    const lane = laneOf({ window: 4, tenantInFlight: 3, tenantJobs: 1 });
+    const narrow = { limits: { queuedJobs: 2, inFlight: 1 } };
+    for (const id of ["1", "2", "3"]) await lane.submit({ ...job("a", id), ...narrow });
+    expect(await lane.counts()).toEqual({ queued: 2, inFlight: 1 });
+    await expect(lane.submit({ ...job("a", "4"), ...narrow })).rejects.toMatchObject({
+      details: { limit: "queuedJobs", value: 2, current: 2 },
+    });
+    expect(idsOf(await lane.submit({ ...job("b", "5"), limits: {} }))).toEqual(["5"]);
+    expect(idsOf(await lane.finish("1"))).toEqual(["2"]);
+    // Without a limit on its jobs in flight, those that wait go with the next.
+    expect(idsOf(await lane.submit({ ...job("a", "4"), limits: {} }))).toEqual(["3", "4"]);
   });
 
   test("a release that nobody acknowledged is made again, one that was is not; old flights are looked after", async () => {

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { EspalierError } from "#core";
+import { EspalierError, type TenantLimits } from "#core";
 import type { LaneScript } from "./lane-scripts.js";
 
 /** Interactive work never waits behind batch work: each lane has its own window and its own round of tenants. */
@@ -15,11 +15,11 @@ const OLDEST_TENANTS = 1_000;
 export interface LaneSettings {
   /** Jobs in flight, in their queue or running, at least; with more workers it is twice what they run at once. */
   readonly window: number;
-  /** Of these, one tenant's at most, even when it is alone. */
+  /** Of these, one tenant's at most, even when it is alone, unless its own limits say otherwise. */
   readonly tenantInFlight: number;
   /** Tokens that one turn of a tenant of weight 1 adds. */
   readonly quantum: number;
-  /** Jobs of a tenant that wait at most, and their bytes. */
+  /** Jobs of a tenant that wait at most, and their bytes, unless its own limits say otherwise. */
   readonly tenantJobs: number;
   readonly tenantBytes: number;
   /** Jobs released by one call at most: the call stays short. */
@@ -31,6 +31,9 @@ export interface LaneSettings {
   /** Jobs that one sweep looks at. */
   readonly sweepJobs: number;
 }
+
+/** What a tenant may have in a lane. A limit that is absent does not exist. */
+export type QueueLimits = Pick<TenantLimits, "queuedJobs" | "queuedBytes" | "inFlight">;
 
 /** A job that waits for its turn. */
 export interface Envelope {
@@ -44,6 +47,8 @@ export interface Envelope {
   readonly data: string;
   /** When it was submitted; milliseconds since the epoch. */
   readonly createdAt: number;
+  /** Those of the tenant; absent: the lane's. `inFlight` holds for all of the tenant's jobs from now on. */
+  readonly limits?: QueueLimits | undefined;
 }
 
 /** A job whose turn it is: the caller adds it to its queue, then acknowledges. */
@@ -88,9 +93,9 @@ export class Lane {
 
   /**
    * Puts a job in its tenant's list. A known id changes nothing. O(1) and what is released.
-   * @throws EspalierError `queue_full`, which limit in its details
+   * @throws EspalierError `queue_full`; its details are the limit's name, its value, and how much of it is used
    */
-  async submit({ id, tenant, cost, order, data, createdAt }: Envelope): Promise<readonly Released[]> {
+  async submit({ id, tenant, cost, order, data, createdAt, limits }: Envelope): Promise<readonly Released[]> {
     const bytes = Buffer.byteLength(data);
     const envelope = {
       a: createdAt,
@@ -100,10 +105,14 @@ export class Lane {
       ...(order !== undefined && { o: order }),
       d: data,
     };
-    const { tenantJobs, tenantBytes } = this.#settings;
-    const values = [...this.#dispatch(), id, JSON.stringify(envelope), tenantJobs, tenantBytes];
-    const [outcome, ...released] = (await this.#run("laneSubmit", values)) as [string, ...string[]];
-    if (outcome === "jobs" || outcome === "bytes") throw queueFull(outcome, this.#settings);
+    const most = limits === undefined ? limitsOf(this.#settings) : { ...NO_LIMITS, ...limits };
+    const values = [id, JSON.stringify(envelope), most.queuedJobs, most.queuedBytes, most.inFlight];
+    const [outcome, ...released] = (await this.#run("laneSubmit", [...this.#dispatch(), ...values])) as [
+      string,
+      ...string[],
+    ];
+    if (outcome === "jobs") throw queueFull("queuedJobs", most.queuedJobs, Number(released[0]));
+    if (outcome === "bytes") throw queueFull("queuedBytes", most.queuedBytes, Number(released[0]));
     return pairs(released);
   }
 
@@ -177,12 +186,20 @@ function pairs(flat: readonly string[]): readonly Released[] {
   return flat.flatMap((id, index) => (index % 2 === 0 ? [{ id, data: flat[index + 1] ?? "" }] : []));
 }
 
-function queueFull(limit: "jobs" | "bytes", { tenantJobs, tenantBytes }: LaneSettings): EspalierError {
-  const most = limit === "jobs" ? `${tenantJobs} waiting jobs` : `${tenantBytes} bytes of waiting jobs`;
+/** No limit, as a number that Redis counts with. */
+const NO_LIMITS: Required<QueueLimits> = {
+  queuedJobs: Number.MAX_SAFE_INTEGER,
+  queuedBytes: Number.MAX_SAFE_INTEGER,
+  inFlight: Number.MAX_SAFE_INTEGER,
+};
+
+function limitsOf({ tenantJobs, tenantBytes, tenantInFlight }: LaneSettings): Required<QueueLimits> {
+  return { queuedJobs: tenantJobs, queuedBytes: tenantBytes, inFlight: tenantInFlight };
+}
+
+function queueFull(limit: "queuedJobs" | "queuedBytes", value: number, current: number): EspalierError {
+  const most = limit === "queuedJobs" ? `${value} waiting jobs` : `${value} bytes of waiting jobs`;
   return new EspalierError("queue_full", `The tenant has as much waiting as it may: ${most}.`, {
-    details: {
-      limit: limit === "jobs" ? "tenantJobs" : "tenantBytes",
-      most: limit === "jobs" ? tenantJobs : tenantBytes,
-    },
+    details: { limit, value, current },
   });
 }

@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { startRedis, type TestRedis } from "../../../../test/support/redis.js";
 import { createBackground, type Background } from "../background/create-background.js";
 import type { NamedHandler } from "../check-handlers.js";
-import { createJobClient, type QueueAges } from "../job-client.js";
+import { createJobClient, type JobClientOptions, type QueueAges } from "../job-client.js";
 import { JOB_NAMES } from "../job-names.js";
 import { startJobWorkers, type JobWorkers, type JobWorkersOptions } from "../job-workers.js";
 import { JOB_SETTINGS, type JobSettings } from "../settings.js";
@@ -15,7 +15,7 @@ export interface JobBench {
   readonly payloads: MemoryPayloads;
   /** Settings with short times, under a prefix that no other test has. */
   readonly settings: JobSettings;
-  client(settings?: Partial<JobSettings>): JobClient & QueueAges;
+  client(settings?: Partial<JobSettings>, limits?: JobClientOptions["limits"]): JobClient & QueueAges;
   background(settings?: Partial<JobSettings>): Background;
   workers(handlers: Readonly<Record<string, JobHandler>>, options?: Partial<JobWorkersOptions>): Promise<JobWorkers>;
   /** A bare connection, to look at keys. */
@@ -62,9 +62,9 @@ export async function openJobBench(cluster?: string): Promise<JobBench> {
     redis,
     payloads,
     settings: freshSettings(),
-    client(settings: Partial<JobSettings> = {}) {
+    client(settings: Partial<JobSettings> = {}, limits?: JobClientOptions["limits"]) {
       const options = { redis: redis.address, payloadStore: payloads, clock: systemClock, ids: randomId };
-      const client = createJobClient({ ...options, settings: { ...bench.settings, ...settings } });
+      const client = createJobClient({ ...options, limits, settings: { ...bench.settings, ...settings } });
       opened.push(() => client.close());
       return client;
     },
