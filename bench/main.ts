@@ -5,6 +5,7 @@ import { axes } from "./benches/axes.js";
 import { footprint } from "./benches/footprint.js";
 import { ingest } from "./benches/ingest.js";
 import { locomo } from "./benches/locomo.js";
+import { queue } from "./benches/queue.js";
 import { queryOverhead } from "./benches/query-overhead.js";
 import { requests } from "./benches/requests.js";
 import { scan } from "./benches/scan.js";
@@ -12,7 +13,7 @@ import { stores } from "./benches/stores.js";
 import { describeMachine } from "./machine.js";
 import { printReport } from "./print-report.js";
 
-const BENCHES: readonly Bench[] = [requests, locomo, queryOverhead, scan, axes, stores, ingest, footprint];
+const BENCHES: readonly Bench[] = [requests, locomo, queryOverhead, scan, axes, stores, ingest, footprint, queue];
 
 interface Options {
   readonly json?: string;

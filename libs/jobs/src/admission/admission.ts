@@ -8,6 +8,7 @@ import { openQueue } from "../open-queue.js";
 import { isEnded } from "../record.js";
 import { RETRY_MAX_MS, type JobSettings } from "../settings.js";
 import type { JobKind, JobState } from "../types.js";
+import { Gathered } from "./gathered.js";
 import { Lane, type LaneName, type QueueLimits, type Released } from "./lane.js";
 
 export type { LaneName, QueueLimits };
@@ -56,6 +57,8 @@ export interface AdmissionOptions {
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #lanes: ReadonlyMap<LaneName, Lane>;
+  /** Ends on their way to their lanes. */
+  readonly #ends: ReadonlyMap<LaneName, Gathered<string>>;
   readonly #queues: ReadonlyMap<JobKind, Queue<JobData>>;
 
   constructor(options: AdmissionOptions) {
@@ -65,6 +68,16 @@ export class Admission {
       (["interactive", "batch"] as const).map((name) => [
         name,
         new Lane({ redis, tag: keys.lane(name), settings: settings.lanes[name] }),
+      ]),
+    );
+    this.#ends = new Map(
+      Array.from(this.#lanes, ([name, lane]) => [
+        name,
+        new Gathered(async (tokens) => {
+          const released = await lane.finish(...tokens);
+          // Made up for by a sweep: they are released, and still there.
+          this.#deliver(lane, released).catch(ignore);
+        }, settings.lanes[name].releases),
       ]),
     );
     this.#queues = new Map(JOB_KINDS.map((kind) => [kind, openQueue(redis, keys, settings, kind)]));
@@ -109,10 +122,10 @@ export class Admission {
     else this.#deliver(lane, released).catch(ignore);
   }
 
-  /** The job has ended: the next in turn go to their queues. Repeats safely. */
+  /** The job has ended: its place is free, and the next in turn are on their way to their queues. Repeats safely. */
   async finish(kind: JobKind, token: string): Promise<void> {
-    const lane = this.#laneOf(kind);
-    if (lane !== undefined) await this.#deliver(lane, await lane.finish(token));
+    const name = LANE_OF[kind];
+    if (name !== undefined) await this.#ends.get(name)?.add(token);
   }
 
   /** True if the job was waiting for its turn and now is gone. */
@@ -154,11 +167,6 @@ export class Admission {
       }),
     );
     return Object.fromEntries(entries) as Record<LaneName, LaneBacklog>;
-  }
-
-  /** Turns of a tenant per turn of a tenant of weight 1, in both lanes. */
-  async setWeight(tenant: string, weight: number): Promise<void> {
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.setWeight(tenant, weight)));
   }
 
   #laneOf(kind: JobKind): Lane | undefined {

@@ -64,30 +64,35 @@ local function passOn(of)
   redis.call('HSET', key('holder'), of.o, following)
   ready(envelope(following).t, following)
 end
-local function weightOf(tenant) return tonumber(redis.call('HGET', key('weight'), tenant) or '1') end
+local weighted = nil
+local function weightOf(tenant)
+  if weighted == nil then weighted = redis.call('EXISTS', key('weight')) == 1 end
+  return weighted and tonumber(redis.call('HGET', key('weight'), tenant) or '1') or 1
+end
 local function capOf(tenant, usual) return tonumber(redis.call('HGET', key('cap'), tenant) or usual) end
 `;
 
 /** Needs `window`, `cap`, `quantum`, `most`. Answers the envelopes that were released, as id, data, id, data, … */
 const DISPATCH = `
 local function dispatch()
-  local released = {}
-  if redis.call('EXISTS', key('ring')) == 0 then return released end
+  local tenants = redis.call('LLEN', key('ring'))
+  if tenants == 0 then return {} end
   local room = math.min(window - redis.call('ZCARD', key('flight')), most)
-  if room <= 0 then return released end
+  if room <= 0 then return {} end
+  local released, flights = {}, {}
   local weights = 0
   for _, tenant in ipairs(redis.call('LRANGE', key('ring'), 0, -1)) do weights = weights + weightOf(tenant) end
+  local before = redis.call('GET', key('turn'))
+  local turn = before
   local function limitOf(tenant)
     local cap = capOf(tenant, cap)
-    if redis.call('LLEN', key('ring')) == 1 then return cap end
+    if tenants == 1 then return cap end
     local part = weightOf(tenant) / weights
     part = part > 0.5 and math.min(1, 1.5 * part) or 0.5
     return math.min(cap, math.max(1, math.floor(window * part)))
   end
   local passed, short, rounds = 0, {}, nil
-  while room > 0 do
-    local tenants = redis.call('LLEN', key('ring'))
-    if tenants == 0 then break end
+  while room > 0 and tenants > 0 do
     if passed >= tenants then
       if not rounds then break end
       for _, tenant in ipairs(short) do
@@ -99,12 +104,12 @@ local function dispatch()
     local list = key('list:' .. tenant)
     local free = limitOf(tenant) - tonumber(redis.call('HGET', key('flying'), tenant) or '0')
     local id = redis.call('LINDEX', list, 0)
-    local took = 0
+    local took, bytes = 0, 0
     if free > 0 then
       local deficit = tonumber(redis.call('HGET', key('deficit'), tenant) or '0')
-      if redis.call('GET', key('turn')) ~= tenant then
+      if turn ~= tenant then
         deficit = deficit + quantum * weightOf(tenant)
-        redis.call('SET', key('turn'), tenant)
+        turn = tenant
       end
       local cost = nil
       while id and room > 0 and took < free do
@@ -112,18 +117,21 @@ local function dispatch()
         cost = of.c
         if cost > deficit then break end
         deficit = deficit - cost
-        redis.call('LPOP', list)
-        add('waiting', tenant, -1)
-        add('bytes', tenant, -of.b)
-        redis.call('ZADD', key('flight'), now, id)
-        redis.call('ZADD', key('released'), now, id)
+        bytes = bytes + of.b
+        flights[#flights + 1] = now
+        flights[#flights + 1] = id
         released[#released + 1] = id
         released[#released + 1] = of.d
         took = took + 1
         room = room - 1
-        id = redis.call('LINDEX', list, 0)
+        id = redis.call('LINDEX', list, took)
       end
-      if took > 0 then redis.call('HINCRBY', key('flying'), tenant, took) end
+      if took > 0 then
+        redis.call('LPOP', list, took)
+        add('waiting', tenant, -took)
+        add('bytes', tenant, -bytes)
+        redis.call('HINCRBY', key('flying'), tenant, took)
+      end
       redis.call('HSET', key('deficit'), tenant, tostring(deficit))
       if id and room == 0 then break end
       if id and took < free then
@@ -133,13 +141,19 @@ local function dispatch()
       end
     end
     if took > 0 then passed, short, rounds = 0, {}, nil else passed = passed + 1 end
-    redis.call('DEL', key('turn'))
+    turn = false
     if id then
       redis.call('LMOVE', key('ring'), key('ring'), 'LEFT', 'RIGHT')
     else
       weights = weights - weightOf(tenant)
+      tenants = tenants - 1
       leaveRing(tenant)
     end
+  end
+  if not turn then redis.call('DEL', key('turn')) elseif turn ~= before then redis.call('SET', key('turn'), turn) end
+  if #flights > 0 then
+    redis.call('ZADD', key('flight'), unpack(flights))
+    redis.call('ZADD', key('released'), unpack(flights))
   end
   return released
 end
@@ -185,17 +199,19 @@ return { 'ok', unpack(dispatch()) }`,
   /** ARGV (dispatch). Answers what was released. */
   laneDispatch: { numberOfKeys: 1, lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}return dispatch()` },
 
-  /** ARGV (dispatch), id. The job has ended, or will not run: its place is free. Answers what was released. */
+  /** ARGV (dispatch), ids. The jobs have ended, or will not run: their places are free. Answers what was released. */
   laneFinish: {
     numberOfKeys: 1,
     lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}
-local id = ARGV[5]
-if redis.call('ZREM', key('flight'), id) == 1 then
-  local of = envelope(id)
-  redis.call('ZREM', key('released'), id)
-  redis.call('HDEL', key('envelopes'), id)
-  add('flying', of.t, -1)
-  passOn(of)
+for at = 5, #ARGV do
+  local id = ARGV[at]
+  if redis.call('ZREM', key('flight'), id) == 1 then
+    local of = envelope(id)
+    redis.call('ZREM', key('released'), id)
+    redis.call('HDEL', key('envelopes'), id)
+    add('flying', of.t, -1)
+    passOn(of)
+  end
 end
 return dispatch()`,
   },

@@ -126,9 +126,9 @@ export class Lane {
     if (ids.length > 0) await this.#redis.zrem(`${this.#tag}:released`, ...ids);
   }
 
-  /** The job has ended or will never run. An unknown id changes nothing. */
-  async finish(id: string): Promise<readonly Released[]> {
-    return pairs((await this.#run("laneFinish", [...this.#dispatch(), id])) as string[]);
+  /** The jobs have ended or will never run. An unknown id changes nothing. */
+  async finish(...ids: readonly string[]): Promise<readonly Released[]> {
+    return pairs((await this.#run("laneFinish", [...this.#dispatch(), ...ids])) as string[]);
   }
 
   /** True if the job was queued and now is gone. */
@@ -150,7 +150,20 @@ export class Lane {
 
   /** Turns of a tenant per turn of a tenant of weight 1. */
   async setWeight(tenant: string, weight: number): Promise<void> {
-    await this.#redis.hset(`${this.#tag}:weight`, tenant, weight);
+    const key = `${this.#tag}:weight`;
+    if (weight === 1) await this.#redis.hdel(key, tenant);
+    else await this.#redis.hset(key, tenant, weight);
+  }
+
+  /** Those of some tenants that are not 1. */
+  async weights(tenants: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const weights = await this.#redis.hmget(`${this.#tag}:weight`, ...tenants);
+    return new Map(
+      tenants.flatMap((tenant, index) => {
+        const weight = weights[index] ?? null;
+        return weight === null ? [] : [[tenant, Number(weight)] as const];
+      }),
+    );
   }
 
   /** Jobs that wait for their turn, and that are in flight. */
