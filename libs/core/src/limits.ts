@@ -85,13 +85,6 @@ export const LIMITS = {
   tenantQueuedBytes: 256 * 1024 * 1024,
   /** Jobs of a tenant in flight in a lane, unless it is told otherwise. */
   tenantInFlight: 1_000,
-  /** Requests of a tenant in a second unless it is told otherwise: far more than agents send, less than a loop gone wild. */
-  tenantRequestsPerSecond: 1_000,
-  /** Jobs of a tenant that wait in a lane, and their bytes, unless it is told otherwise: Redis holds them in memory. */
-  tenantQueuedJobs: 10_000,
-  tenantQueuedBytes: 256 * 1024 * 1024,
-  /** Jobs of a tenant in flight in a lane, unless it is told otherwise. */
-  tenantInFlight: 1_000,
   /** Bytes of an `Idempotency-Key`. */
   idempotencyKeyBytes: 255,
   /** Items in one call of a local model: larger batches are slower on CPUs. */
