@@ -19,6 +19,8 @@ export interface Faults {
   /** The same for the lanes of admission, and for bounds. */
   readonly lanes?: Partial<(typeof JOB_SETTINGS)["lanes"]["batch"]>;
   readonly limits?: Partial<Record<keyof typeof LIMITS, number>>;
+  /** The process is of the next release, whose inserts have another payload: what it reads of this one is marked. */
+  readonly nextRelease?: true;
 }
 
 /** The order to die between taking a job out of its lane and adding it to its queue. */
@@ -27,19 +29,28 @@ export const DIE_AT_ADD = "die-at-add";
 /** A text with this in it ends every process that embeds it, as a fault in native code would. */
 export const POISON = "poison";
 
+/** Attribute of a node whose payload the next release read as one of this release. */
+export const UPGRADED = "upgraded";
+
 /** A text with this in it blocks the event loop of the first process that embeds it, for the milliseconds that follow. */
 export const BLOCK = /block the loop for (\d+)/;
 
 const text = process.env["ESPALIER_FAULTS"];
 if (text !== undefined) bring(JSON.parse(text) as Faults);
 
-function bring({ orders, clockMs = 0, queues = {}, lanes = {}, limits = {} }: Faults): void {
+function bring({ orders, clockMs = 0, queues = {}, lanes = {}, limits = {}, nextRelease }: Faults): void {
   for (const queue of Object.values(JOB_SETTINGS.queues)) Object.assign(queue, queues);
   for (const lane of Object.values(JOB_SETTINGS.lanes)) Object.assign(lane, lanes);
   Object.assign(LIMITS, limits);
+  if (nextRelease) Object.assign(JOB_SETTINGS, { upgrades: { insert: [markUpgraded] } });
   if (clockMs !== 0) shiftClock(clockMs);
   dieAtAdd(orders);
   obeyTexts(orders);
+}
+
+function markUpgraded(payload: unknown): unknown {
+  const { tree } = payload as { readonly tree: { readonly attributes: object } };
+  return { tree: { ...tree, attributes: { ...tree.attributes, [UPGRADED]: true } } };
 }
 
 /** True for the one process that takes an order. */

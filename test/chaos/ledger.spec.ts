@@ -42,6 +42,13 @@ test("a write that is there twice, one that was refused, and one that was given 
   expect(await ledger.compare(storing([1, 2]))).toMatchObject({ ...fine, doubled: 1 });
 });
 
+test("a memory to which nothing was acknowledged is empty", async () => {
+  const ledger = new Ledger();
+  ledger.watch("mem_1");
+  expect(await ledger.compare(storing([]))).toEqual({ acknowledged: 0, ...fine });
+  expect(await ledger.compare(storing([1]))).toMatchObject({ doubled: 1 });
+});
+
 test("the order is that of the acknowledgements, in the document and by revisions", async () => {
   expect(await acknowledging(1, 2, 3).compare(storing([1, 3, 2], { born: [1, 3, 2] }))).toMatchObject({
     ...fine,

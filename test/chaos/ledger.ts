@@ -36,6 +36,11 @@ export class Ledger {
   /** Jobs that are to end without an effect, by the test's wish. */
   readonly #givenUp = new Set<string>();
 
+  /** Compares a memory from now on, also if nothing is acknowledged to it: then it must stay empty. */
+  watch(memory: string): void {
+    this.#of(memory);
+  }
+
   /** A memory is known from its first write on. */
   acknowledge(memory: string, entry: Entry): void {
     this.#of(memory).acknowledged.push(entry);

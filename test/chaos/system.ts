@@ -22,6 +22,9 @@ const PACE_MS = 100;
 /** Longest that a write is repeated: longer than any outage. */
 const WRITE_MS = 180_000;
 
+/** Longest that a job takes to its end, whatever happens to it. */
+const ENDED_MS = 240_000;
+
 /** Times of the short form. The long form has the product's own. */
 const SHORT: Pick<Faults, "queues" | "lanes"> = {
   queues: { lockMs: 4_000, stalledIntervalMs: 1_500, retryBaseMs: 300 },
@@ -36,17 +39,29 @@ export interface System {
   readonly stores: Stores;
   readonly ledger: Ledger;
   startWorker(faults?: Partial<Faults>): Promise<WorkerProcess>;
+  /** Stops all workers and starts one for each of these. */
+  replaceWorkers(...faults: readonly Partial<Faults>[]): Promise<readonly WorkerProcess[]>;
   /** The API was killed, or is about to be: starts another at the same address when it has ended. */
-  replaceApi(): Promise<void>;
+  replaceApi(faults?: Partial<Faults>): Promise<void>;
   killApi(): Promise<void>;
+  /** Resolves when the API process of now has ended, however. */
+  apiEnded(): Promise<unknown>;
   /** Leaves an order for the process that takes it first. */
   order(name: string): Promise<void>;
   memory(): Promise<string>;
   /** Sends a write until it is acknowledged, under one idempotency key; answers its job. */
   write(memory: string, number: number, text?: string): Promise<string>;
   state(job: string): Promise<string>;
+  /** Whether the job ran, failed, and waits for its next attempt. */
+  waitsAgain(job: string): Promise<boolean>;
+  /** How the job ended, when it has. */
+  ended(job: string): Promise<string>;
   /** Clients that write one after the other, each to a memory of its own, until they are stopped; every other one without keys. */
   load(writers: number): Promise<Load>;
+  /** Waits until so many more writes are acknowledged. */
+  writesGoOn(count: number): Promise<true>;
+  /** A write to a memory of its own that is waited for to its end; answers how long that took. */
+  worksAgain(): Promise<number>;
   /** Waits until all that was acknowledged has ended. */
   settle(): Promise<void>;
   close(): Promise<void>;
@@ -103,7 +118,7 @@ class ChaosSystem implements System {
   }
 
   async start(): Promise<this> {
-    await this.#startApi({});
+    await this.#startApi(this.parts.faults);
     return this;
   }
 
@@ -121,13 +136,22 @@ class ChaosSystem implements System {
     return worker;
   }
 
+  async replaceWorkers(...faults: readonly Partial<Faults>[]): Promise<readonly WorkerProcess[]> {
+    await Promise.all(this.#workers.splice(0).map((worker) => worker.stop()));
+    return Promise.all(faults.map((each) => this.startWorker(each)));
+  }
+
   async killApi(): Promise<void> {
     await this.#api?.kill();
   }
 
-  async replaceApi(): Promise<void> {
-    await this.#api?.ended;
-    await this.#startApi({ ESPALIER_PORT: new URL(this.client.url).port });
+  async apiEnded(): Promise<unknown> {
+    return this.#api?.ended;
+  }
+
+  async replaceApi(faults: Partial<Faults> = {}): Promise<void> {
+    await this.apiEnded();
+    await this.#startApi(faults, { ESPALIER_PORT: new URL(this.client.url).port });
   }
 
   async order(name: string): Promise<void> {
@@ -156,6 +180,18 @@ class ChaosSystem implements System {
     return (await this.client.call("GET", `/v1/jobs/${job}`)).body.state;
   }
 
+  async waitsAgain(job: string): Promise<boolean> {
+    const { body } = await this.client.call("GET", `/v1/jobs/${job}`);
+    return body.state === "queued" && Number(body["attempts"]) > 0;
+  }
+
+  ended(job: string): Promise<string> {
+    return until(async () => {
+      const state = await this.state(job).catch(ignore);
+      return state === undefined || ["queued", "active"].includes(state) ? undefined : state;
+    }, ENDED_MS);
+  }
+
   async load(writers: number): Promise<Load> {
     const stopping = new AbortController();
     const memories = await Promise.all(Array.from({ length: writers }, () => this.memory()));
@@ -167,6 +203,19 @@ class ChaosSystem implements System {
         await running;
       },
     };
+  }
+
+  writesGoOn(count: number): Promise<true> {
+    const enough = this.ledger.acknowledged + count;
+    return until(() => this.ledger.acknowledged >= enough || undefined, WRITE_MS);
+  }
+
+  async worksAgain(): Promise<number> {
+    const begun = Date.now();
+    const memory = await until(() => this.memory().catch(ignore), WRITE_MS);
+    const state = await this.ended(await this.write(memory, 1));
+    if (state !== "completed") throw new Error(`the write after the fault ended as ${state}`);
+    return Date.now() - begun;
   }
 
   settle(): Promise<void> {
@@ -200,17 +249,22 @@ class ChaosSystem implements System {
     return this.client.call("POST", `/v1/memories/${memory}/insert`, { body, headers });
   }
 
-  async #startApi(environment: NodeJS.ProcessEnv): Promise<void> {
+  async #startApi(faults: Partial<Faults>, environment: NodeJS.ProcessEnv = {}): Promise<void> {
     this.#api = await startApiProcess({
       ...{ dataFolder: this.parts.folder, preload: PRELOAD },
-      environment: { ...this.parts.environment, ...this.#faults({}), ...environment },
+      environment: { ...this.parts.environment, ...this.#faults(faults), ...environment },
     });
     this.#client = new ApiClient(this.#api.url, this.#api.key);
   }
 
   #faults(own: Partial<Faults>): NodeJS.ProcessEnv {
-    const times = LONG ? {} : SHORT;
-    const faults: Faults = { orders: this.parts.orders, ...times, ...this.parts.faults, ...own };
+    const times: Partial<Faults> = LONG ? {} : SHORT;
+    const all = [times, this.parts.faults, own];
+    const faults: Faults = {
+      ...Object.assign({}, ...all),
+      orders: this.parts.orders,
+      queues: Object.assign({}, ...all.map(({ queues }) => queues)),
+    };
     return { ESPALIER_FAULTS: JSON.stringify(faults) };
   }
 }
