@@ -1,11 +1,23 @@
 import { randomId, systemClock, type Config } from "#core";
-import { createBackground, createJobClient, type JobSettings, type PayloadStore } from "#jobs";
+import {
+  createBackground,
+  createDeliveries,
+  createJobClient,
+  createSecretBox,
+  createWebhookPoster,
+  JOB_SETTINGS,
+  Targets,
+  type Deliveries,
+  type JobSettings,
+  type PayloadStore,
+} from "#jobs";
 import { createTenantLimits, Inserter, liesApart, Reader, WriteQueue, type MemoryServices } from "#memory";
 import { checkEntailer, openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
 import { openStoresOf, type Stores } from "#stores";
 import { timeCalls, type Metrics } from "#telemetry";
 import type { ApartRuntime } from "./apart/apart-runtime.js";
 import { Pressure } from "./apart/pressure.js";
+import { sendAttempt } from "./send-attempt.js";
 import type { WorkerRuntime } from "./worker-runtime.js";
 
 /** A worker's stores and models, open. */
@@ -60,6 +72,7 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
   const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
   opened.defer(() => jobs.close());
   const apart = openApart(services, shared, opened);
+  const deliveries = openDeliveries(config, jobSettings, opened);
   const writers = new WriteQueue();
   const reader = new Reader(services);
   const closing = opened.move();
@@ -67,7 +80,7 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
     runtime: {
       ...{ services, writers, batches: new WriteQueue(), inserter: new Inserter(services, writers) },
       query: (scope, request, context) => reader.query(scope, request, context),
-      ...{ jobs, clock: systemClock },
+      ...{ jobs, deliveries, clock: systemClock },
       ...(apart !== undefined && { apart }),
     },
     payloadStore: stores.blobs,
@@ -89,6 +102,23 @@ function openApart(
   const background = createBackground(shared);
   opened.defer(() => background.close());
   return { services, background, pressure: new Pressure(Math.random), rowsChanged: () => undefined };
+}
+
+/** What goes to webhooks. */
+function openDeliveries(
+  { webhooks, redisUrl }: WorkerConfig,
+  settings: Partial<JobSettings>,
+  opened: AsyncDisposableStack,
+): Deliveries {
+  const { requestMs } = settings.webhooks ?? JOB_SETTINGS.webhooks;
+  const poster = createWebhookPoster(new Targets(webhooks), requestMs);
+  opened.defer(() => {
+    poster.close();
+  });
+  const send = sendAttempt({ poster, box: createSecretBox(webhooks.secretsKey), clock: systemClock });
+  const deliveries = createDeliveries({ redis: redisUrl, clock: systemClock, settings, send });
+  opened.defer(() => deliveries.close());
+  return deliveries;
 }
 
 function hooksOf(metrics: Metrics): ModelHooks {

@@ -1,5 +1,5 @@
 import type { Clock, MemoryScope } from "#core";
-import type { JobClient } from "#jobs";
+import type { Deliveries, JobClient } from "#jobs";
 import type { Inserter, MemoryServices, QueryRequest, QueryResult, RunContext, WriteQueue } from "#memory";
 import type { ApartRuntime } from "./apart/apart-runtime.js";
 
@@ -14,6 +14,8 @@ export interface WorkerRuntime {
   readonly query: (scope: MemoryScope, request: QueryRequest, context: RunContext) => Promise<QueryResult>;
   /** For the jobs that follow from jobs. */
   readonly jobs: JobClient;
+  /** To webhooks. */
+  readonly deliveries: Pick<Deliveries, "deliver">;
   readonly clock: Clock;
   /** Present where trees and vectors lie apart. */
   readonly apart?: ApartRuntime;

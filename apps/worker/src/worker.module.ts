@@ -1,7 +1,8 @@
 import "reflect-metadata";
 import { Module, type DynamicModule, type INestApplicationContext, type NestApplicationOptions } from "@nestjs/common";
 import { NestFactory } from "@nestjs/core";
-import type { JobKind } from "#jobs";
+import { queuesOf, type JobKind, type QueueName } from "#jobs";
+import { DeliverProcessor } from "./processors/deliver.processor.js";
 import { InsertProcessor } from "./processors/insert.processor.js";
 import { MaintainProcessor } from "./processors/maintain.processor.js";
 import type { Processor } from "./processors/processor.js";
@@ -18,13 +19,14 @@ const PROCESSOR_OF = {
   insert: InsertProcessor,
   score: ScoreProcessor,
   maintain: MaintainProcessor,
-} as const satisfies Record<JobKind, new (runtime: WorkerRuntime) => Processor>;
+  deliver: DeliverProcessor,
+} as const satisfies Record<QueueName, new (runtime: WorkerRuntime) => Processor>;
 
 /** The processors of some roles over one runtime. */
 @Module({})
 class WorkerModule {
   static register(runtime: WorkerRuntime, roles: readonly JobKind[]): DynamicModule {
-    const processors = roles.map((role) => PROCESSOR_OF[role]);
+    const processors = queuesOf(roles).map((queue) => PROCESSOR_OF[queue]);
     return {
       module: WorkerModule,
       providers: [

@@ -22,6 +22,11 @@ const seconds = (most: number) => whole(1, most, `must be a whole number of seco
 const count = limit(0, "must be a whole number, or unlimited");
 const positive = limit(1, "must be a whole number, at least 1, or unlimited");
 
+const networks = z
+  .string()
+  .transform((list) => list.split(",").map((network) => network.trim()))
+  .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], { error: "must be networks as 10.0.0.0/8, joined by commas" })));
+
 const provider = oneOf("local", "tei", "openai");
 const quantization = oneOf("none", "scalar");
 const boltUrl = z
@@ -92,6 +97,12 @@ const environment = z.object({
   /** Serves `/metrics` without a key on a port of its own (0: any free one); unset: on the API's port, for operators. */
   ESPALIER_METRICS_PORT: port.optional(),
   ESPALIER_SHUTDOWN_SECONDS: seconds(600).default(10),
+  /** Networks that webhooks may reach although they are not public, as `10.0.0.0/8,fd00::/8`. */
+  ESPALIER_WEBHOOK_NETWORKS: networks.default([]),
+  /** `allowed`: webhooks may be plain http. */
+  ESPALIER_WEBHOOK_HTTP: oneOf("allowed", "refused").default("refused"),
+  /** Seals what is secret and must be read again (the secrets of webhooks); the same for API and workers. */
+  ESPALIER_SECRETS_KEY: z.string().min(16, "must have at least 16 characters").optional(),
   /** Limits of tenants whose record has none of its own. */
   ESPALIER_TENANT_REQUESTS_PER_SECOND: positive.default(LIMITS.tenantRequestsPerSecond),
   ESPALIER_TENANT_BURST: whole(1, Number.MAX_SAFE_INTEGER, "must be a whole number, at least 1").optional(),
@@ -146,6 +157,16 @@ function passwordProblems({ REDIS_URL: address, REDIS_PASSWORD: password }: Vari
   return own !== "" && own !== password ? ["REDIS_PASSWORD is not the password in REDIS_URL: give one of them"] : [];
 }
 
+/** Where webhooks may go, and how their secrets are kept. */
+export interface WebhookConfig {
+  /** Networks that may be reached although they are not public. */
+  readonly networks: readonly string[];
+  /** Whether plain http is allowed. */
+  readonly http: boolean;
+  /** Seals the secrets; absent: they are stored as they are. */
+  readonly secretsKey?: string;
+}
+
 /** The checked configuration of a process. */
 export interface Config {
   /** With its password. */
@@ -160,6 +181,7 @@ export interface Config {
   /** Port of `/metrics` alone; absent: the API's own port, with a key of scope `operator`. */
   readonly metricsPort?: number;
   readonly shutdownSeconds: number;
+  readonly webhooks: WebhookConfig;
   /** Of tenants whose record says nothing else. */
   readonly tenantLimits: TenantLimits;
   readonly embedding: ModelConfig;
@@ -265,6 +287,11 @@ export function parseConfig(environmentVariables: Variables, needs: Readonly<Rec
     ...(value.ESPALIER_BODY_LIMIT !== undefined && { bodyLimitBytes: value.ESPALIER_BODY_LIMIT }),
     ...(value.ESPALIER_METRICS_PORT !== undefined && { metricsPort: value.ESPALIER_METRICS_PORT }),
     shutdownSeconds: value.ESPALIER_SHUTDOWN_SECONDS,
+    webhooks: {
+      networks: value.ESPALIER_WEBHOOK_NETWORKS,
+      http: value.ESPALIER_WEBHOOK_HTTP === "allowed",
+      ...(value.ESPALIER_SECRETS_KEY !== undefined && { secretsKey: value.ESPALIER_SECRETS_KEY }),
+    },
     tenantLimits: tenantLimits(value),
     embedding: model(value, "EMBEDDING", value.EMBEDDING_PROVIDER),
     ...(value.ENTAILMENT_PROVIDER !== undefined && {

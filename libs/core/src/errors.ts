@@ -120,6 +120,20 @@ export const ERRORS = {
     title: "Unknown API key",
     advice: "List keys with GET /v1/admin/keys.",
   },
+  webhook_not_found: {
+    category: "not_found",
+    status: 404,
+    retryable: false,
+    title: "Unknown webhook",
+    advice: "List webhooks with GET /v1/webhooks.",
+  },
+  delivery_not_found: {
+    category: "not_found",
+    status: 404,
+    retryable: false,
+    title: "Unknown delivery",
+    advice: "List a webhook's deliveries with GET /v1/webhooks/:id/deliveries; they are kept for a week.",
+  },
   revision_conflict: {
     category: "conflict",
     status: 409,
@@ -289,6 +303,19 @@ export const ERRORS = {
     title: "Too many event streams",
     advice: "Close streams, or poll GET /v1/jobs/:id.",
   },
+  webhook_url_refused: input(
+    422,
+    "The webhook's URL is not allowed",
+    "Use an https URL of a public host; whoever runs the deployment can allow others.",
+  ),
+  webhook_disabled: {
+    category: "conflict",
+    status: 409,
+    retryable: false,
+    title: "The webhook is disabled",
+    advice: 'Mend what `disabled` names, then PATCH the webhook with {"enabled": true}.',
+  },
+  too_many_webhooks: limit(409, "Too many webhooks", "Delete one, or widen another's events."),
   cancelled: {
     category: "conflict",
     status: 409,

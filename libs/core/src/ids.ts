@@ -1,8 +1,8 @@
 import { TypeID, typeidUnboxed } from "typeid-js";
 import { v5 } from "uuid";
 
-/** TypeID prefixes: memory, node, job, API key, tenant. */
-export type IdKind = "mem" | "nod" | "job" | "key" | "ten";
+/** TypeID prefixes: memory, node, job, API key, tenant, webhook. */
+export type IdKind = "mem" | "nod" | "job" | "key" | "ten" | "whk";
 
 /** A source of fresh ids, a parameter wherever ids are made so that tests can fix them. */
 export type IdSource = (kind: IdKind) => string;

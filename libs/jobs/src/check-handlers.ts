@@ -1,4 +1,4 @@
-import { JOB_NAMES } from "./job-names.js";
+import { JOB_NAMES, queuesOf } from "./job-names.js";
 import type { JobHandler, JobKind } from "./types.js";
 
 /** One handler and the job name that it serves. */
@@ -8,15 +8,15 @@ export interface NamedHandler {
 }
 
 /**
- * The handlers of some queues by job name.
- * @throws Error naming every job name of these queues that has no handler or more than one, and every handler of a name
+ * The handlers of some roles by job name.
+ * @throws Error naming every job name of their queues that has no handler or more than one, and every handler of a name
  * that no queue has: such a worker must not start
  */
 export function checkHandlers(
   roles: readonly JobKind[],
   handlers: readonly NamedHandler[],
 ): ReadonlyMap<string, JobHandler> {
-  const wanted: readonly string[] = roles.flatMap((role) => JOB_NAMES[role]);
+  const wanted: readonly string[] = queuesOf(roles).flatMap((queue) => JOB_NAMES[queue]);
   const known: ReadonlySet<string> = new Set(Object.values(JOB_NAMES).flat());
   const problems = [
     ...wanted.flatMap((name) => {

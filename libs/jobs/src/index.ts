@@ -5,7 +5,7 @@ export { checkHandlers, type NamedHandler } from "./check-handlers.js";
 export { held } from "./held/held.js";
 export type { HeldJob, HeldJobs, ReleaseOutcome } from "./held/held-jobs.js";
 export { createJobClient, type JobClientOptions, type QueueAges } from "./job-client.js";
-export { JOB_KINDS, JOB_NAMES, type JobName } from "./job-names.js";
+export { JOB_KINDS, JOB_NAMES, queuesOf, type JobName } from "./job-names.js";
 export { startJobWorkers, type JobWorkers, type JobWorkersOptions, type StopLimits } from "./job-workers.js";
 export {
   createRequestLimiter,
@@ -26,3 +26,10 @@ export {
   type RequestLedger,
   type RequestTurn,
 } from "./requests/request-ledger.js";
+export { createDeliveries, type Deliveries } from "./webhooks/deliveries.js";
+export { createWebhookPoster, type WebhookPoster } from "./webhooks/post-webhook.js";
+export { createSecretBox, type SecretBox } from "./webhooks/secret-box.js";
+export { signatureHeaders } from "./webhooks/sign.js";
+export { Targets, type TargetRules } from "./webhooks/targets.js";
+export * from "./webhooks/types.js";
+export { createWebhooks, type WebhookChange, type Webhooks } from "./webhooks/webhooks.js";

@@ -19,12 +19,13 @@ import {
 } from "./record.js";
 import { payloadVersion } from "./payload-upgrades.js";
 import { bounded, connectRedis, isCluster } from "./redis.js";
-import { runScript } from "./scripts.js";
+import { endAnswer, runScript } from "./scripts.js";
 import { Sweeper } from "./admission/sweeper.js";
 import { SerializedPayload } from "./serialized-payload.js";
 import { JOB_SETTINGS, type JobSettings } from "./settings.js";
 import type { JobClient, JobEvent, JobKind, JobRecord, PayloadStore, SubmitRequest } from "./types.js";
 import { Waiters } from "./waiters.js";
+import { DeliveryQueue } from "./webhooks/delivery-queue.js";
 
 /** Jobs of a list that are read at once. */
 const LIST_CHUNK = 100;
@@ -79,6 +80,7 @@ class RedisJobClient implements JobClient, QueueAges {
   readonly #channel: string;
   readonly #waiters: Waiters;
   readonly #admission: Admission;
+  readonly #deliveries: DeliveryQueue;
   readonly #sweeper: Sweeper;
 
   constructor(options: JobClientOptions) {
@@ -89,6 +91,7 @@ class RedisJobClient implements JobClient, QueueAges {
     this.#channel = this.#keys.wake(crypto.randomUUID());
     this.#waiters = new Waiters(connectRedis(options.redis, "subscriber"), this.#channel, this.#settings.pollMs);
     this.#admission = new Admission({ redis: this.#redis, keys: this.#keys, settings: this.#settings });
+    this.#deliveries = new DeliveryQueue(this.#redis, this.#settings);
     this.#sweeper = new Sweeper(() => this.#call(() => this.#admission.sweep()), this.#settings.sweepMs);
   }
 
@@ -135,10 +138,10 @@ class RedisJobClient implements JobClient, QueueAges {
   }
 
   async cancel(tenant: string, id: string): Promise<JobRecord> {
-    const keys = [this.#keys.job(tenant, id), this.#keys.events(tenant, id)];
+    const keys = [this.#keys.job(tenant, id), this.#keys.events(tenant, id), this.#keys.webhooks(tenant)];
     const token = queueJobId(tenant, id);
     const error = { code: "cancelled", message: "The job was cancelled while it was queued.", details: {} };
-    const outcome = await this.#call(() =>
+    const reply = await this.#call(() =>
       runScript(this.#redis, "jobCancel", keys, [
         token,
         this.#options.clock.now(),
@@ -146,6 +149,8 @@ class RedisJobClient implements JobClient, QueueAges {
         JSON.stringify(error),
       ]),
     );
+    const { answer: outcome, webhooks } = endAnswer(reply);
+    this.#deliveries.tellSoon(tenant, webhooks, this.#options.clock.now());
     if (outcome === "gone") throw jobNotFound(id);
     if (outcome === "ended") throw new EspalierError("job_finished", `The job ${id} has ended already.`);
     if (outcome === "held") throw heldAlready(id);
@@ -282,6 +287,7 @@ class RedisJobClient implements JobClient, QueueAges {
     this.#sweeper.stop();
     this.#waiters.close();
     await this.#admission.close();
+    await this.#deliveries.close();
     this.#redis.disconnect();
   }
 

@@ -4,7 +4,7 @@ import type { JobData } from "./job-data.js";
 import { heldKey, heldMember } from "./held/held-jobs.js";
 import { blobKey, queueJobId, type JobKeys } from "./keys.js";
 import { newHash, type JobEnding } from "./record.js";
-import { runScript } from "./scripts.js";
+import { endAnswer, runScript } from "./scripts.js";
 import type { JobSettings } from "./settings.js";
 import type { JobError, JobKind, JobState, PayloadStore } from "./types.js";
 
@@ -15,6 +15,8 @@ export interface StatusDeps {
   readonly settings: JobSettings;
   readonly clock: Clock;
   readonly payloadStore: PayloadStore;
+  /** These webhooks of a tenant have something to deliver. Returns at once. */
+  readonly notify: (tenant: string, webhooks: readonly string[]) => void;
 }
 
 /** How a job ends. */
@@ -101,15 +103,10 @@ export class AttemptStatus {
       ...(failed ? this.#payloadVersion : []),
     ];
     const wake = this.#wakeText(end, large ? undefined : result);
-    const answer = await this.#run("jobFinish", [
-      this.#token,
-      settings.eventsPerJob,
-      keepMs,
-      wake,
-      ending.state,
-      ...fields,
-    ]);
+    const values = [this.#token, settings.eventsPerJob, keepMs, wake, ending.state, ...fields];
+    const { answer, webhooks } = endAnswer(await this.#run("jobFinish", values));
     const accepted = answer === "ok";
+    if (accepted) this.#deps.notify(tenant, webhooks);
     if (large && !accepted) await payloadStore.delete(tenant, this.#resultKey);
     if (accepted && !failed) await this.#forgetPayload();
     return accepted;
@@ -187,7 +184,9 @@ export class AttemptStatus {
   ): Promise<unknown> {
     const { tenant, id } = this.#data;
     const { redis, keys } = this.#deps;
-    return runScript(redis, script, [keys.job(tenant, id), keys.events(tenant, id)], [this.#attempt, ...values]);
+    const names = [keys.job(tenant, id), keys.events(tenant, id)];
+    if (script === "jobFinish") names.push(keys.webhooks(tenant));
+    return runScript(redis, script, names, [this.#attempt, ...values]);
   }
 }
 

@@ -5,15 +5,14 @@ import { Admission } from "./admission/admission.js";
 import { Sweeper } from "./admission/sweeper.js";
 import { checkHandlers, type NamedHandler } from "./check-handlers.js";
 import type { JobData } from "./job-data.js";
-import { isInternal } from "./job-names.js";
-import { AttemptStatus } from "./job-status.js";
+import { queuesOf } from "./job-names.js";
 import { jobKeys, queueJobId } from "./keys.js";
 import { LastRun } from "./last-run.js";
-import { NO_STATUS } from "./no-status.js";
 import { connectRedis } from "./redis.js";
-import { buryJob, runJob, stopRun, type RunDeps, type RunReport } from "./run-job.js";
+import { buryJob, runJob, statusOf, stopRun, type RunDeps, type RunReport } from "./run-job.js";
 import { JOB_SETTINGS, QUEUE_RETENTION, retryDelayMs, type JobSettings } from "./settings.js";
-import type { JobKind, PayloadStore } from "./types.js";
+import type { JobKind, PayloadStore, QueueName } from "./types.js";
+import { DeliveryQueue } from "./webhooks/delivery-queue.js";
 
 /** Longest pause of a worker after a failed read of its queue: it must resume soon after Redis does. */
 const RESUME_MS = 1_000;
@@ -21,19 +20,19 @@ const RESUME_MS = 1_000;
 export interface JobWorkersOptions {
   /** As for `createJobClient`. */
   readonly redis: string;
-  /** The queues that this process works on. */
+  /** What this process works on: the queue of each, and with `maintain` the deliveries to webhooks. */
   readonly roles: readonly JobKind[];
   /** Exactly one for each job name of these queues. */
   readonly handlers: readonly NamedHandler[];
   readonly payloadStore: PayloadStore;
   readonly clock: Clock;
   /** Jobs at once by queue; what is absent is as in the settings. */
-  readonly concurrency?: Readonly<Partial<Record<JobKind, number>>>;
+  readonly concurrency?: Readonly<Partial<Record<QueueName, number>>>;
   readonly settings?: Partial<JobSettings>;
   /** Hears of every run that ended. Must not throw. */
   readonly onRun?: (report: RunReport) => void;
   /** Hears that a queue was looked at: what a worker that lives does every few seconds when there is nothing to do. */
-  readonly onTurn?: (kind: JobKind) => void;
+  readonly onTurn?: (queue: QueueName) => void;
   /** Hears of trouble that is no job's: a lost connection, a lock that could not be renewed. */
   readonly onError?: (error: Error) => void;
 }
@@ -72,12 +71,16 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
   const lastRun = new LastRun();
   const report = options.onRun ?? ignore;
-  const concurrencyOf = (kind: JobKind): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
+  const concurrencyOf = (kind: QueueName): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
   const admission = new Admission({ redis, keys, settings });
-  const workers = options.roles.map((kind) => {
-    // An end that does not get through is noticed by a sweep.
-    const leave = (token: string): void => void admission.finish(kind, token).catch(ignore);
-    return openWorker({ ...shared, kind, lastRun, report, leave }, concurrencyOf(kind));
+  const deliveries = new DeliveryQueue(redis, settings);
+  const notify = (tenant: string, webhooks: readonly string[]): void => {
+    deliveries.tellSoon(tenant, webhooks, options.clock.now());
+  };
+  const workers = queuesOf(options.roles).map((kind) => {
+    // An end that does not get through is noticed by a sweep. Deliveries have no lane.
+    const leave = (token: string): void => void (kind !== "deliver" && admission.finish(kind, token).catch(ignore));
+    return openWorker({ ...shared, kind, lastRun, report, leave, notify }, concurrencyOf(kind));
   });
   const name = crypto.randomUUID();
   const tend = async (): Promise<void> => {
@@ -125,7 +128,7 @@ function openWorker(deps: RunDeps, concurrency: number): StatusWorker {
     },
   });
   worker.buryStalled = async (job, reason) => {
-    const status = isInternal(job.name) ? NO_STATUS : new AttemptStatus(deps, deps.kind, job.data, job.attemptsStarted);
+    const status = statusOf(deps, job);
     const message = `The job was taken over ${queue.maxStalledCount} times from workers that died or hung, and is given up.`;
     const error = new EspalierError("internal", message, { details: { reason } });
     await buryJob(deps, status, job, error);
@@ -149,13 +152,13 @@ function openWorker(deps: RunDeps, concurrency: number): StatusWorker {
 /** Tells our status of a job that BullMQ fails without running it, before BullMQ closes it; and tells of its turns. */
 class StatusWorker extends Worker<JobData> {
   buryStalled: (job: Job<JobData>, reason: string) => Promise<void> = () => Promise.resolve();
-  onTurn: (kind: JobKind) => void = ignore;
+  onTurn: (queue: QueueName) => void = ignore;
 
   protected override async moveToActive(
     ...request: Parameters<Worker<JobData>["moveToActive"]>
   ): ReturnType<Worker<JobData>["moveToActive"]> {
     const job = await super.moveToActive(...request);
-    this.onTurn(this.name as JobKind);
+    this.onTurn(this.name as QueueName);
     return job;
   }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { JobKind } from "./types.js";
+import type { JobKind, QueueName } from "./types.js";
 
 /**
  * Names of everything that jobs keep in Redis. What one script touches shares a hash tag, so that a cluster keeps it in
@@ -17,7 +17,13 @@ export interface JobKeys {
   /** Sorted set of the tenant's jobs that were given up, by when. */
   letters(tenant: string): string;
   /** BullMQ's `prefix` of a queue. */
-  queuePrefix(kind: JobKind): string;
+  queuePrefix(queue: QueueName): string;
+  /** Hash of the tenant's webhooks, and the beginning of all keys of their deliveries (see webhooks/notify-script.ts). */
+  webhooks(tenant: string): string;
+  /** Sorted set of webhooks with something to deliver, by when to look at them. */
+  readonly webhookTimes: string;
+  /** Set of all webhooks of the deployment. In the slot of `webhookTimes`. */
+  readonly webhookList: string;
   /** Beginning of all keys of a lane of admission. */
   lane(name: string): string;
   /** Sorted set of dead jobs of a queue by the time they died. */
@@ -39,7 +45,10 @@ export function jobKeys(prefix: string): JobKeys {
     // Hashed: a client's key can be long and hold anything.
     idempotency: (tenant, key) =>
       `${prefix}:{${tenant}}:idempotency:${createHash("sha256").update(key).digest("base64url")}`,
-    queuePrefix: (kind) => `{${prefix}-${kind}}`,
+    webhooks: (tenant) => `${prefix}:{${tenant}}:webhooks`,
+    webhookTimes: `{${prefix}-webhooks}:times`,
+    webhookList: `{${prefix}-webhooks}:list`,
+    queuePrefix: (queue) => `{${prefix}-${queue}}`,
     lane: (name) => `{${prefix}-lane-${name}}`,
     dead: (kind) => `{${prefix}-${kind}}:dead`,
     wake: (process) => `${prefix}:wake:${process}`,

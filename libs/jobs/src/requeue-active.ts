@@ -1,11 +1,11 @@
 import { Worker } from "bullmq";
 import type { Redis } from "ioredis";
 import type { JobData } from "./job-data.js";
-import { JOB_KINDS } from "./job-names.js";
+import { JOB_KINDS, queuesOf } from "./job-names.js";
 import { jobKeys } from "./keys.js";
 import { connectRedis } from "./redis.js";
 import { JOB_SETTINGS, type JobSettings } from "./settings.js";
-import type { JobKind } from "./types.js";
+import type { JobKind, QueueName } from "./types.js";
 
 /**
  * Gives the active jobs of a dead worker back to their queues at once, instead of when their locks expire.
@@ -27,7 +27,7 @@ export async function requeueActive(
   try {
     await redis.connect();
     let count = 0;
-    for (const kind of options.roles ?? JOB_KINDS) count += await requeueQueue(redis, kind, settings);
+    for (const queue of queuesOf(options.roles ?? JOB_KINDS)) count += await requeueQueue(redis, queue, settings);
     return count;
   } finally {
     redis.disconnect();
@@ -38,14 +38,14 @@ export async function requeueActive(
  * Takes the dead worker's locks away and marks its jobs as suspects, which is all that BullMQ's own check for stalled jobs
  * waits for; the check then moves them, counts them and wakes the queue. O(active jobs).
  */
-async function requeueQueue(redis: Redis, kind: JobKind, settings: JobSettings): Promise<number> {
-  const checker = new Worker<JobData>(kind, null, {
+async function requeueQueue(redis: Redis, queue: QueueName, settings: JobSettings): Promise<number> {
+  const checker = new Worker<JobData>(queue, null, {
     connection: redis,
-    prefix: jobKeys(settings.prefix).queuePrefix(kind),
+    prefix: jobKeys(settings.prefix).queuePrefix(queue),
     autorun: false,
     skipVersionCheck: true,
-    maxStalledCount: settings.queues[kind].maxStalledCount,
-    stalledInterval: settings.queues[kind].stalledIntervalMs,
+    maxStalledCount: settings.queues[queue].maxStalledCount,
+    stalledInterval: settings.queues[queue].stalledIntervalMs,
   });
   try {
     await checker.waitUntilReady();

@@ -10,7 +10,7 @@ import { blobKey, queueJobId } from "./keys.js";
 import type { LastRun } from "./last-run.js";
 import { NO_STATUS } from "./no-status.js";
 import { payloadVersion, upgradePayload } from "./payload-upgrades.js";
-import type { JobError, JobHandler, JobKind } from "./types.js";
+import type { JobError, JobHandler, QueueName } from "./types.js";
 
 /**
  * One run of a job:
@@ -40,7 +40,7 @@ const ENDS: ReadonlySet<RunOutcome> = new Set(["completed", "failed", "dead", "c
 
 /** A finished run, for metrics and logs. */
 export interface RunReport {
-  readonly kind: JobKind;
+  readonly kind: QueueName;
   readonly name: string;
   readonly tenant: string;
   readonly id: string;
@@ -53,7 +53,7 @@ export interface RunReport {
 }
 
 export interface RunDeps extends StatusDeps {
-  readonly kind: JobKind;
+  readonly kind: QueueName;
   readonly handlers: ReadonlyMap<string, JobHandler>;
   /** Signals of the jobs that run in this process, by queue job id. */
   readonly running: Map<string, AbortController>;
@@ -115,7 +115,7 @@ async function giveBack(deps: RunDeps, job: Job<JobData>, token: string): Promis
 
 async function runNow(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
   const attempt = job.attemptsStarted;
-  const status = isInternal(job.name) ? NO_STATUS : new AttemptStatus(deps, deps.kind, job.data, attempt);
+  const status = statusOf(deps, job);
   const controller = new AbortController();
   const key = queueJobId(job.data.tenant, job.data.id);
   const startedAt = deps.clock.now();
@@ -143,6 +143,13 @@ async function runNow(deps: RunDeps, job: Job<JobData>, token: string): Promise<
   } finally {
     if (deps.running.get(key) === controller) deps.running.delete(key);
   }
+}
+
+/** The status of a job's attempt; a job of the deployment has none. */
+export function statusOf(deps: RunDeps, job: Job<JobData>): RunStatus {
+  return deps.kind === "deliver" || isInternal(job.name)
+    ? NO_STATUS
+    : new AttemptStatus(deps, deps.kind, job.data, job.attemptsStarted);
 }
 
 interface HandledJob {
@@ -283,7 +290,7 @@ export async function buryJob(
   job: Job<JobData>,
   error: EspalierError,
 ): Promise<void> {
-  if (isInternal(job.name)) return;
+  if (deps.kind === "deliver" || isInternal(job.name)) return;
   const { tenant, id } = job.data;
   const dead = { kind: deps.kind, tenant, id, diedAt: deps.clock.now() };
   await listLetter(deps.redis, deps.settings, dead);

@@ -4,6 +4,8 @@ import { HELD_SCRIPTS } from "./held/held-scripts.js";
 import { LIMIT_SCRIPTS } from "./limits/limit-scripts.js";
 import { REQUEST_SCRIPTS } from "./requests/request-scripts.js";
 import { ENDED, GUARDED } from "./script-parts.js";
+import { NOTIFY } from "./webhooks/notify-script.js";
+import { WEBHOOK_SCRIPTS } from "./webhooks/webhook-scripts.js";
 
 /**
  * The status of a job as a state machine. Each transition is one script, so that it is atomic and one round trip:
@@ -16,6 +18,8 @@ import { ENDED, GUARDED } from "./script-parts.js";
  * the vectors of its nodes). Users see it as `active`, with progress. No attempt can change it, a later run finds nothing to
  * do, and it cannot be cancelled: there is nothing left to stop. Whoever sees that its work is done releases it; the second
  * one to do so changes nothing.
+ *
+ * What is to be told of a job's end is written by the script that ends it (webhooks/notify-script.ts).
  *
  * An ended job never changes again. A transition of an attempt is refused once a later attempt has begun (fencing): a
  * worker that lost its lock cannot overwrite what the newer one wrote. KEYS of a script share the tenant's hash tag.
@@ -129,28 +133,29 @@ return redis.call('HDEL', KEYS[1], 'replayedAs')`,
   },
 
   /**
-   * KEYS job, events. ARGV attempt, job token, eventsPerJob, keepMs, wake-up text ('' if it is too large), state, then the
-   * other fields of the hash. Answers 'ok' or why not.
+   * KEYS job, events, webhooks. ARGV attempt, job token, eventsPerJob, keepMs, wake-up text ('' if it is too large), state,
+   * then the other fields of the hash. Answers {'ok', webhooks with something to deliver} or why not.
    */
   jobFinish: {
-    numberOfKeys: 2,
-    lua: `${GUARDED}
+    numberOfKeys: 3,
+    lua: `${GUARDED}${NOTIFY}
 local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
 redis.call('HSET', KEYS[1], 'state', ARGV[6], 'attempts', ARGV[1], unpack(ARGV, 7))
 redis.call('PEXPIRE', KEYS[1], keepMs)
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[6])
 redis.call('PEXPIRE', KEYS[2], keepMs)
 wake(status[3], 'end ' .. ARGV[2] .. ' ' .. ARGV[5])
-return 'ok'`,
+return { 'ok', unpack(notify(ARGV[6])) }`,
   },
 
   /**
-   * KEYS job, events. ARGV job token, now, keepMs, error. A queued job ends at once; an active one is marked, and its
-   * worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat', 'queued' or 'active'.
+   * KEYS job, events, webhooks. ARGV job token, now, keepMs, error. A queued job ends at once; an active one is marked, and
+   * its worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat', 'active' or {'queued', webhooks with
+   * something to deliver}.
    */
   jobCancel: {
-    numberOfKeys: 2,
-    lua: `${ENDED}
+    numberOfKeys: 3,
+    lua: `${ENDED}${NOTIFY}
 local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held')
 if not status[1] then return 'gone' end
 if status[1] == 'cancelled' then return 'repeat' end
@@ -165,7 +170,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('XADD', KEYS[2], '*', 'type', 'state', 'state', 'cancelled')
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 wake(status[2], 'end ' .. ARGV[1] .. ' ')
-return 'queued'`,
+return { 'queued', unpack(notify('cancelled')) }`,
   },
 
   /** KEYS job. ARGV channel, watchersPerJob. Adds a channel to those that are woken; answers the hash. */
@@ -183,12 +188,19 @@ return redis.call('HGETALL', KEYS[1])`,
   },
 
   ...HELD_SCRIPTS,
+  ...WEBHOOK_SCRIPTS,
   ...LIMIT_SCRIPTS,
   ...REQUEST_SCRIPTS,
   ...SWEEP_SCRIPTS,
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;
+
+/** What a script that ends jobs answers: whether it did, and the webhooks that are to hear of it. */
+export function endAnswer(reply: unknown): { readonly answer: string; readonly webhooks: readonly string[] } {
+  const [answer = "", ...webhooks] = [reply].flat() as string[];
+  return { answer, webhooks };
+}
 
 /** Runs one of our scripts on a connection made by `connectRedis`. One round trip once the server knows the script. */
 export function runScript(

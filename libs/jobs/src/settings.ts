@@ -2,7 +2,7 @@ import type { ErrorCode } from "#core";
 import { RETENTION_SECONDS } from "#core";
 import { PAYLOAD_UPGRADES, type PayloadUpgrades } from "./payload-upgrades.js";
 import type { LaneName, LaneSettings } from "./admission/lane.js";
-import type { JobKind } from "./types.js";
+import type { QueueName } from "./types.js";
 
 /** How one queue runs. All times are milliseconds. */
 export interface QueueSettings {
@@ -30,7 +30,7 @@ export interface QueueSettings {
 }
 
 /** The settings of every queue (jobs page, "Versions and settings to start from"). */
-export const QUEUE_SETTINGS: Readonly<Record<JobKind, QueueSettings>> = {
+export const QUEUE_SETTINGS: Readonly<Record<QueueName, QueueSettings>> = {
   query: {
     lockMs: 30_000,
     stalledIntervalMs: 10_000,
@@ -73,6 +73,49 @@ export const QUEUE_SETTINGS: Readonly<Record<JobKind, QueueSettings>> = {
     concurrency: 50,
     announce: "before",
   },
+  // A job looks after one webhook; when its deliveries are tried again is theirs to say (WEBHOOKS).
+  deliver: {
+    lockMs: 30_000,
+    stalledIntervalMs: 10_000,
+    maxStalledCount: 2,
+    attempts: 5,
+    retriesInternal: true,
+    retryBaseMs: 1_000,
+    concurrency: 50,
+    announce: "before",
+  },
+};
+
+/** How deliveries to webhooks are tried. All times are milliseconds. */
+export interface WebhookSettings {
+  /** Requests for one delivery at most, the first included: with the pauses between them they last about a day. */
+  readonly attempts: number;
+  /** First delay of the exponential back-off of a delivery, and its longest; half of each is random. */
+  readonly retryBaseMs: number;
+  readonly retryMaxMs: number;
+  /** First and longest rest of a webhook whose last request failed, for all of its deliveries. */
+  readonly restBaseMs: number;
+  readonly restMaxMs: number;
+  /** A webhook that has failed for so long, without a success between, is disabled. */
+  readonly disableAfterMs: number;
+  /** One request, from the look-up of its host to the end of the answer. */
+  readonly requestMs: number;
+  /** How long a job goes on with one webhook before others have their turn. */
+  readonly turnMs: number;
+  /** How often all webhooks are looked through for deliveries whose process died before it could tell of them. */
+  readonly auditMs: number;
+}
+
+const WEBHOOKS: WebhookSettings = {
+  attempts: 14,
+  retryBaseMs: 10_000,
+  retryMaxMs: 6 * 3_600_000,
+  restBaseMs: 1_000,
+  restMaxMs: 60_000,
+  disableAfterMs: 3 * 86_400_000,
+  requestMs: 15_000,
+  turnMs: 20_000,
+  auditMs: 60_000,
 };
 
 /**
@@ -146,10 +189,11 @@ export interface JobSettings {
   /** Pace at which a process makes up for others that died between two steps of admission. */
   readonly sweepMs: number;
   readonly lanes: Readonly<Record<LaneName, LaneSettings>>;
+  readonly webhooks: WebhookSettings;
   /** How payloads of older releases are read. */
   readonly upgrades: PayloadUpgrades;
   /** Settings of each queue. */
-  readonly queues: Readonly<Record<JobKind, QueueSettings>>;
+  readonly queues: Readonly<Record<QueueName, QueueSettings>>;
 }
 
 /** What runs when nothing else is asked for; tests shorten the times. */
@@ -172,6 +216,7 @@ export const JOB_SETTINGS: JobSettings = {
   idempotencyMs: RETENTION_SECONDS.idempotency * 1_000,
   sweepMs: 2_000,
   lanes: LANE_SETTINGS,
+  webhooks: WEBHOOKS,
   upgrades: PAYLOAD_UPGRADES,
   queues: QUEUE_SETTINGS,
 };

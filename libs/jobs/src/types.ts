@@ -1,7 +1,10 @@
 import type { ErrorCode } from "#core";
 
-/** One queue per kind. */
+/** What a job does. */
 export type JobKind = "query" | "insert" | "score" | "maintain";
+
+/** One queue per kind of job, and one for what the deployment itself sends to webhooks. */
+export type QueueName = JobKind | "deliver";
 
 /** `queued` also between attempts; `failed`: not retryable; `dead`: attempts spent. */
 export type JobState = "queued" | "active" | "completed" | "failed" | "dead" | "cancelled";

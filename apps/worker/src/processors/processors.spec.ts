@@ -1,6 +1,15 @@
 import { expect, test } from "@jest/globals";
 import { EspalierError } from "#core";
-import { checkHandlers, held, JOB_KINDS, JOB_NAMES, type JobContext, type JobKind, type SubmitRequest } from "#jobs";
+import {
+  checkHandlers,
+  held,
+  JOB_KINDS,
+  JOB_NAMES,
+  queuesOf,
+  type JobContext,
+  type JobKind,
+  type SubmitRequest,
+} from "#jobs";
 import { createWorkerApplication } from "../worker.module.js";
 import type { WorkerRuntime } from "../worker-runtime.js";
 import { InsertProcessor } from "./insert.processor.js";
@@ -39,9 +48,9 @@ test("the processors of all roles have exactly one handler for each job name", a
   expect([...checkHandlers(JOB_KINDS, handlers).keys()].sort()).toEqual(Object.values(JOB_NAMES).flat().sort());
 });
 
-test.each(JOB_KINDS)("a worker with the role %s alone has the handlers of that queue and no others", async (kind) => {
+test.each(JOB_KINDS)("a worker with the role %s alone has the handlers of its queues and no others", async (kind) => {
   const handlers = (await processorsOf([kind])).flatMap((processor) => processor.handlers);
-  expect(handlers.map(({ name }) => name)).toEqual([...JOB_NAMES[kind]]);
+  expect(handlers.map(({ name }) => name)).toEqual(queuesOf([kind]).flatMap((queue) => JOB_NAMES[queue]));
 });
 
 test("a query's result names its job and how long it waited and ran", async () => {

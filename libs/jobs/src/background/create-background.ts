@@ -3,6 +3,7 @@ import { RedisHeldJobs, type HeldJobs } from "../held/held-jobs.js";
 import { connectRedis } from "../redis.js";
 import { JOB_SETTINGS, type JobSettings } from "../settings.js";
 import type { PayloadStore } from "../types.js";
+import { DeliveryQueue } from "../webhooks/delivery-queue.js";
 import { RedisRowBatches, type RowBatches } from "./row-batches.js";
 import { RedisSweeps, type Sweeps } from "./sweeps.js";
 
@@ -26,7 +27,8 @@ export function createBackground(options: {
   const settings = { ...JOB_SETTINGS, ...options.settings };
   const redis = connectRedis(options.redis, "producer");
   const { clock, payloadStore } = options;
-  const deps = { redis, settings, clock, payloadStore };
+  const deliveries = new DeliveryQueue(redis, settings);
+  const deps = { redis, settings, clock, payloadStore, deliveries };
   const batches = new RedisRowBatches(deps);
   return {
     held: new RedisHeldJobs(deps),
@@ -34,6 +36,7 @@ export function createBackground(options: {
     sweeps: new RedisSweeps(deps),
     close: async () => {
       await batches.close();
+      await deliveries.close();
       redis.disconnect();
     },
   };

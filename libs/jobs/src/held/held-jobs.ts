@@ -4,9 +4,10 @@ import type { JobData } from "../job-data.js";
 import { countDead, listLetter } from "../dead-letters.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "../keys.js";
 import { bounded } from "../redis.js";
-import { runScript } from "../scripts.js";
+import { endAnswer, runScript } from "../scripts.js";
 import type { JobSettings } from "../settings.js";
 import type { JobError, JobKind, PayloadStore } from "../types.js";
+import type { DeliveryQueue } from "../webhooks/delivery-queue.js";
 
 /** Names a job. */
 export interface HeldJob {
@@ -51,13 +52,16 @@ export class RedisHeldJobs implements HeldJobs {
   readonly #clock: Clock;
 
   readonly #payloadStore: PayloadStore;
+  readonly #deliveries: DeliveryQueue;
 
   constructor(deps: {
     readonly redis: Redis;
     readonly settings: JobSettings;
     readonly clock: Clock;
     readonly payloadStore: PayloadStore;
+    readonly deliveries: DeliveryQueue;
   }) {
+    this.#deliveries = deps.deliveries;
     this.#payloadStore = deps.payloadStore;
     this.#redis = deps.redis;
     this.#settings = deps.settings;
@@ -89,8 +93,14 @@ export class RedisHeldJobs implements HeldJobs {
       ...[tokenOf(job), this.#clock.now(), eventsPerJob, keep, outcome.state],
       outcome.state === "completed" ? "" : JSON.stringify(outcome.error),
     ];
-    const end = (): Promise<unknown> =>
-      this.#call(() => runScript(this.#redis, "jobRelease", this.#keysOf(job), values));
+    const keys = [...this.#keysOf(job), this.#keys.webhooks(job.tenant)];
+    const end = async (): Promise<string> => {
+      const { answer, webhooks } = endAnswer(
+        await this.#call(() => runScript(this.#redis, "jobRelease", keys, values)),
+      );
+      this.#deliveries.tellSoon(job.tenant, webhooks, this.#clock.now());
+      return answer;
+    };
     const answer = outcome.state === "dead" ? await this.#bury(job, end) : await end();
     if (answer === "ok, payload") await this.#payloadStore.delete(job.tenant, blobKey(job.job, "payload"));
     if (answer !== "running") await this.#drop(job);
@@ -98,7 +108,7 @@ export class RedisHeldJobs implements HeldJobs {
   }
 
   /** Ends a job that is to be found among the dead letters. One that is not held has no place there. */
-  async #bury({ tenant, job }: HeldJob, end: () => Promise<unknown>): Promise<unknown> {
+  async #bury({ tenant, job }: HeldJob, end: () => Promise<string>): Promise<string> {
     const key = this.#keys.job(tenant, job);
     const [kind, isHeld] = await this.#call(() => this.#redis.hmget(key, "kind", "held"));
     if (typeof kind !== "string" || typeof isHeld !== "string") return end();

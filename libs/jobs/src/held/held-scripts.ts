@@ -1,4 +1,5 @@
 import { ENDED, GUARDED } from "../script-parts.js";
+import { NOTIFY } from "../webhooks/notify-script.js";
 
 /** Transitions of held jobs (see scripts.ts for the whole machine), and the walk over them. */
 export const HELD_SCRIPTS = {
@@ -41,13 +42,13 @@ return 'ok'`,
   },
 
   /**
-   * KEYS job, events. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed). Ends a held job with the
-   * result that it was held with, or with an error. Answers 'gone', 'ended', 'running',
-   * 'ok', or 'ok, payload' if a payload is kept apart that nobody needs any more.
+   * KEYS job, events, webhooks. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed). Ends a held job
+   * with the result that it was held with, or with an error. Answers 'gone', 'ended', 'running', or {'ok', webhooks with
+   * something to deliver}, with 'ok, payload' if a payload is kept apart that nobody needs any more.
    */
   jobRelease: {
-    numberOfKeys: 2,
-    lua: `${ENDED}
+    numberOfKeys: 3,
+    lua: `${ENDED}${NOTIFY}
 local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'keepMs', 'total', 'payloadApart')
 if not status[1] then return 'gone' end
 if ended[status[1]] then return 'ended' end
@@ -66,7 +67,8 @@ redis.call('PEXPIRE', KEYS[1], keepMs)
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[5])
 redis.call('PEXPIRE', KEYS[2], keepMs)
 wake(status[2], 'end ' .. ARGV[1] .. ' ')
-return (ARGV[5] == 'completed' and status[6]) and 'ok, payload' or 'ok'`,
+local answer = (ARGV[5] == 'completed' and status[6]) and 'ok, payload' or 'ok'
+return { answer, unpack(notify(ARGV[5])) }`,
   },
 
   /**

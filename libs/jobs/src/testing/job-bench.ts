@@ -4,7 +4,7 @@ import { startRedis, type TestRedis } from "../../../../test/support/redis.js";
 import { createBackground, type Background } from "../background/create-background.js";
 import type { NamedHandler } from "../check-handlers.js";
 import { createJobClient, type JobClientOptions, type QueueAges } from "../job-client.js";
-import { JOB_NAMES } from "../job-names.js";
+import { JOB_NAMES, queuesOf } from "../job-names.js";
 import { startJobWorkers, type JobWorkers, type JobWorkersOptions } from "../job-workers.js";
 import { JOB_SETTINGS, type JobSettings } from "../settings.js";
 import type { JobClient, JobHandler, JobKind, JobRecord, PayloadStore, SubmitRequest } from "../types.js";
@@ -49,6 +49,7 @@ const ROLE_OF: Readonly<Record<string, JobKind>> = {
   retext: "maintain",
   reembed: "maintain",
   reconcile: "maintain",
+  deliver: "maintain",
 };
 
 const notForThisTest: JobHandler = () => Promise.reject(new Error("The test has no such job."));
@@ -76,8 +77,8 @@ export async function openJobBench(cluster?: string): Promise<JobBench> {
     },
     async workers(handlers: Readonly<Record<string, JobHandler>>, options: Partial<JobWorkersOptions> = {}) {
       const roles = [...new Set(Object.keys(handlers).map((name) => ROLE_OF[name] ?? "query"))];
-      const named: NamedHandler[] = roles
-        .flatMap((role) => JOB_NAMES[role])
+      const named: NamedHandler[] = queuesOf(roles)
+        .flatMap((queue) => JOB_NAMES[queue])
         .map((name) => ({ name, handle: handlers[name] ?? notForThisTest }));
       const base = { redis: redis.address, payloadStore: payloads, clock: systemClock, settings: bench.settings };
       const workers = startJobWorkers({ ...base, roles, handlers: named, ...options });

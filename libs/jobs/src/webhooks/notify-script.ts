@@ -1,0 +1,77 @@
+import { LIMITS, RETENTION_SECONDS } from "#core";
+import { LISTED_FIELDS } from "../record.js";
+
+/**
+ * Deliveries, and how they come to be. A job's end and what is to be told of it are written by one script, so that no end
+ * is acknowledged whose deliveries could get lost.
+ *
+ *   (none) --end of a job--> pending --begin, settle--> delivered | pending, later | dead
+ *                               ^---------------------again--------------/
+ *
+ * - *pending*: to be sent when its time has come. Each request is begun before it is made and settled after it; a worker
+ *   that dies between the two leaves a delivery that is sent once more, under the same id.
+ * - *dead*: its requests are spent, or its webhook is disabled.
+ *
+ * Keys of a tenant share its slot. `webhooks` is the hash of its webhooks (id -> JSON); all others begin with its name:
+ *   :<webhook>:log               sorted set: deliveries by when their jobs ended
+ *   :<webhook>:due               sorted set: pending deliveries by when they are sent
+ *   :<webhook>:health            hash: failures since the last success, since when, the last success
+ *   :<webhook>:delivery:<event>  hash: a delivery, with the job's record as it was at the end
+ *
+ * A webhook that lets more deliveries pile up than are kept is disabled: dropping them in silence is no choice, nor is a
+ * Redis that fills up.
+ */
+
+/** Milliseconds that deliveries are kept. */
+export const KEEP_MS = RETENTION_SECONDS.delivery * 1_000;
+
+/** `notify(state)` for scripts whose KEYS[1] is a job that has just ended and KEYS[3] the webhooks; answers those that have something to deliver. */
+export const NOTIFY = `
+local function notify(state)
+  local webhooks = redis.call('HGETALL', KEYS[3])
+  local told = {}
+  if #webhooks == 0 then return told end
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local function has(list, item)
+    for _, one in ipairs(list) do if one == item then return true end end
+    return false
+  end
+  local names = { ${LISTED_FIELDS.map((name) => `'${name}'`).join(", ")} }
+  local job, record = {}, {}
+  for at, value in ipairs(redis.call('HMGET', KEYS[1], unpack(names))) do
+    if value then
+      job[names[at]] = value
+      record[#record + 1] = names[at]
+      record[#record + 1] = value
+    end
+  end
+  local event = 'evt' .. string.sub(job.id, 4)
+  local body = cjson.encode(record)
+  for at = 1, #webhooks, 2 do
+    local id, webhook = webhooks[at], cjson.decode(webhooks[at + 1])
+    local fits = not webhook.disabled and has(webhook.events, state) and has(webhook.kinds, job.kind)
+    if fits and (not webhook.memory or webhook.memory == job.memory) then
+      local base = KEYS[3] .. ':' .. id
+      local log, due, delivery = base .. ':log', base .. ':due', base .. ':delivery:'
+      local oldest = redis.call('ZCARD', log) >= ${LIMITS.webhookDeliveries} and redis.call('ZRANGE', log, 0, 0)[1]
+      if oldest and redis.call('ZSCORE', due, oldest) then
+        webhook.disabled = { reason = 'backlog', at = now }
+        redis.call('HSET', KEYS[3], id, cjson.encode(webhook))
+      else
+        if oldest then
+          redis.call('ZREM', log, oldest)
+          redis.call('DEL', delivery .. oldest)
+        end
+        redis.call('HSET', delivery .. event, 'event', event, 'job', job.id, 'jobState', state, 'state', 'pending',
+          'attempts', 0, 'createdAt', now, 'nextAt', now, 'record', body)
+        redis.call('ZADD', log, now, event)
+        redis.call('ZADD', due, now, event)
+        for _, key in ipairs({ delivery .. event, log, due }) do redis.call('PEXPIRE', key, ${KEEP_MS}) end
+      end
+      told[#told + 1] = id
+    end
+  end
+  return told
+end
+`;
