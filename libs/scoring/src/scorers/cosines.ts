@@ -50,18 +50,20 @@ export class Cosines {
     return new Cosines({ sources, run, trace, field, vector });
   }
 
-  /** max(0, cosine) per state, in order; 0 where the field is missing or empty. One store call when no vector is missing. */
+  /**
+   * max(0, cosine) per state, in order; 0 where the field is missing or empty. One store call when no vector is missing;
+   * what is unknown is asked for again even when nothing was left to compute, for another condition of the query, or a
+   * worker, may have stored it in between.
+   */
   async of(states: readonly StateRef[]): Promise<Float64Array> {
     if (states.length === 0) return new Float64Array();
     const { vectors } = this.#sources;
     const cosines = await vectors.scores(this.#field, this.#vector, states);
     const unknown = [...states.keys()].filter((index) => Number.isNaN(cosines[index]));
-    if (unknown.length > 0 && (await this.#complete({ states: unknown.map((index) => present(states[index])) }))) {
-      const later = await vectors.scores(
-        this.#field,
-        this.#vector,
-        unknown.map((index) => present(states[index])),
-      );
+    if (unknown.length > 0) {
+      const named = unknown.map((index) => present(states[index]));
+      await this.#complete({ states: named });
+      const later = await vectors.scores(this.#field, this.#vector, named);
       for (const [position, index] of unknown.entries()) cosines[index] = later[position] ?? Number.NaN;
     }
     return cosines.map((cosine) => (cosine > 0 ? cosine : 0));
@@ -79,11 +81,8 @@ export class Cosines {
     await this.#complete({ filter });
   }
 
-  /**
-   * True if any vector was missing and could be computed. Ends also when the store drops what it is given (a memory that is
-   * being deleted).
-   */
-  async #complete(of: { filter: NodeFilter } | { states: readonly StateRef[] }): Promise<boolean> {
+  /** Ends also when the store drops what it is given (a memory that is being deleted). */
+  async #complete(of: { filter: NodeFilter } | { states: readonly StateRef[] }): Promise<void> {
     const { vectors } = this.#sources;
     const done = new Set<string>();
     let kept = 0;
@@ -92,12 +91,12 @@ export class Cosines {
       const limit = LIMITS.cacheKeys + 2 * (done.size - kept);
       const page = await vectors.missing(this.#field, of, limit);
       const missing = page.filter((state) => !done.has(stateKey(state)));
-      if (missing.length === 0) return kept > 0;
+      if (missing.length === 0) return;
       const embedded = await this.#compute(missing, done.size);
       if (embedded.length > 0) await vectors.keep(this.#field, embedded);
       kept += embedded.length;
       for (const state of missing) done.add(stateKey(state));
-      if (page.length < limit) return kept > 0;
+      if (page.length < limit) return;
     }
   }
 

@@ -104,6 +104,22 @@ describe("missing vectors", () => {
     expect(trace.computed).toBe(2);
   });
 
+  test("that somebody else stores meanwhile are asked for again", async () => {
+    const sources = new ListedSources(nodes, { embedded: () => false });
+    const late = {
+      ...sources.vectors,
+      missing: async (...asked: Parameters<typeof sources.vectors.missing>) => {
+        const other = new SimilarityScorer(sources, run);
+        await other.relevance({ field: "", text: "beach", candidates });
+        return sources.vectors.missing(...asked);
+      },
+    };
+    const scorer = new SimilarityScorer({ ...pick(sources), vectors: late }, run);
+    const { values, trace } = await scorer.relevance({ field: "", text: "hotel beach", candidates });
+    expect(values[1]).toBe(1);
+    expect(trace.computed).toBe(0);
+  });
+
   test("that the store does not keep end the search all the same", async () => {
     const sources = new ListedSources(nodes, { embedded: () => false });
     const forgetful = { ...pick(sources), vectors: { ...sources.vectors, keep: () => Promise.resolve() } };
