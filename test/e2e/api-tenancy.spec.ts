@@ -24,11 +24,11 @@ let owned: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   bench = await openApiBench({ handlers: { insert: async () => ({ revision: 1, inserted: 1, roots: [] }) } });
-  foreignKey = await bench.key({ tenant: "ten_other" });
+  foreignKey = await bench.key({ tenant: "ten_other", scopes: ["read", "write", "admin"] });
   const memory = await bench.client.memory({ name: "secret", labels: { user: "u1" } });
   const job = (await bench.client.insert(memory, { tree: { type: "Day" } })).body.id;
   const key = (await bench.client.call("POST", "/v1/admin/keys", { body: { scopes: ["read"] } })).body.id;
-  owned = { memory, job, key };
+  owned = { memory, job, key, tenant: "default" };
   const document = (await bench.client.call("GET", "/openapi.json")).body;
   routes = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -55,7 +55,7 @@ const ask = (route: Route, ids: Readonly<Record<string, string>>, key: string | 
 const shown = ({ status, body }: Answer): unknown => ({ status, body: { ...body, requestId: undefined } });
 
 test("on every route with an id, another tenant's thing answers exactly as an unknown one", async () => {
-  const withId = routes.filter(({ path }) => path.includes("{"));
+  const withId = routes.filter(({ path }) => path.includes("{") && !path.includes("{tenant}"));
   expect(withId.length).toBeGreaterThanOrEqual(11);
   const unknown = { memory: randomId("mem"), job: randomId("job"), key: randomId("key") };
   const malformed = { memory: "mem_1", job: "nonsense", key: "key_" };

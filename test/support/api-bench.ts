@@ -4,9 +4,12 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { EspalierError, parseConfig, type Config, randomId, systemClock } from "#core";
 import {
+  createAccessNews,
   createJobClient,
   createRequestLedger,
   createRequestLimiter,
+  createTenantJobs,
+  type AccessNews,
   type createBackground,
   JOB_KINDS,
   JOB_NAMES,
@@ -93,23 +96,30 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
   const requests = createRequestLedger(shared);
   const limiter = createRequestLimiter(shared);
+  const tenantJobs = createTenantJobs(shared);
+  const news: AccessNews[] = [];
   const workers = await (options.startWorker?.(config, settings) ?? startStubs(options.handlers ?? {}, shared));
   const embeddingModels = (await options.models?.(config)) ?? NAMED_MODELS;
   const log: string[] = [];
   const bodyThreads = options.bodyThreads ?? bodyThreadsOfSources();
-  const start = (): Promise<RunningApi> =>
-    startApi(config, {
-      ...{ stores, jobs, requests, limits, limiter, embeddingModels, bodyThreads, apart: options.apart?.(shared) },
+  const start = (): Promise<RunningApi> => {
+    const own = createAccessNews(shared);
+    news.push(own);
+    return startApi(config, {
+      ...{ stores, jobs, requests, limits, limiter, tenantJobs, embeddingModels, bodyThreads },
+      ...{ news: own, apart: options.apart?.(shared) },
       logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
     });
+  };
   const api = await start();
   const replicas: RunningApi[] = [];
   const key = async (wish: KeyWish = {}): Promise<string> => {
-    const secret = newSecret();
+    const [secret, tenant] = [newSecret(), wish.tenant ?? "default"];
+    await stores.tenants.create({ id: tenant, name: tenant, createdAt: Date.now(), weight: 1, limits: {} });
     await stores.keys.add(
       {
         id: randomId("key"),
-        tenant: wish.tenant ?? "default",
+        tenant,
         name: "test",
         scopes: wish.scopes ?? ["read", "write", "admin", "operator"],
         ...(wish.memoryPrefix !== undefined && { memoryPrefix: wish.memoryPrefix }),
@@ -134,6 +144,8 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
       await jobs.close();
       await requests.close();
       await limiter.close();
+      tenantJobs.close();
+      for (const one of news) one.close();
       await stores.close();
       await redis.close();
       await rm(folder, { recursive: true, force: true });

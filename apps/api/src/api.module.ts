@@ -1,6 +1,5 @@
 import { Module, type DynamicModule } from "@nestjs/common";
 import { APP_FILTER } from "@nestjs/core";
-import { Authenticator } from "./auth/authenticator.js";
 import { Bodies } from "./bodies/bodies.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "./dependencies.js";
 import { DriftController } from "./drift/drift.controller.js";
@@ -17,11 +16,13 @@ import { TreeService } from "./memories/tree.service.js";
 import { OperationsController } from "./operations/operations.controller.js";
 import { QueriesController } from "./queries/queries.controller.js";
 import { QueriesService } from "./queries/queries.service.js";
+import { TenantsController } from "./tenants/tenants.controller.js";
+import { TenantsService } from "./tenants/tenants.service.js";
 
 /** The API in one module: controllers that delegate, services that hold no state, everything else a parameter. */
 @Module({})
 export class ApiModule {
-  static with(dependencies: ApiDependencies, authenticator: Authenticator): DynamicModule {
+  static with(dependencies: ApiDependencies): DynamicModule {
     return {
       module: ApiModule,
       controllers: [
@@ -29,12 +30,12 @@ export class ApiModule {
         QueriesController,
         JobsController,
         KeysController,
+        TenantsController,
         DriftController,
         OperationsController,
       ],
       providers: [
         { provide: API_DEPENDENCIES, useValue: dependencies },
-        { provide: Authenticator, useValue: authenticator },
         { provide: Bodies, useValue: new Bodies(dependencies.bodyThreads) },
         { provide: APP_FILTER, useClass: ProblemFilter },
         MemoriesService,
@@ -42,6 +43,7 @@ export class ApiModule {
         QueriesService,
         JobsService,
         KeysService,
+        TenantsService,
         DriftService,
         Submitter,
       ],

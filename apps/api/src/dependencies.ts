@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
-import type { Background, JobClient, RequestLedger, RequestLimiter } from "#jobs";
-import type { KeyStore, Outbox, TenantLimitSource, TreeStore } from "#memory";
+import type { AccessNews, Background, JobClient, RequestLedger, RequestLimiter, TenantJobs } from "#jobs";
+import type { KeyStore, Outbox, TenantLimitSource, TenantStore, TreeStore } from "#memory";
 import type { BodyThreads } from "./bodies/body-threads.js";
 
 /** What one dependency of the process answers when it is asked whether it is up. */
@@ -38,6 +38,11 @@ export interface ApiDependencies {
   readonly config: Config;
   readonly tree: TreeStore;
   readonly keys: KeyStore;
+  readonly tenants: TenantStore;
+  /** Tells the other API processes that keys or tenants have changed. */
+  readonly news: AccessNews;
+  /** What the queues know of tenants. */
+  readonly tenantJobs: Pick<TenantJobs, "setWeight">;
   readonly jobs: JobClient;
   /** Requests under idempotency keys that are no jobs. */
   readonly requests: RequestLedger;

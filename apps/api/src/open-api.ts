@@ -1,5 +1,12 @@
 import { randomId, systemClock, type Config } from "#core";
-import { createBackground, createJobClient, createRequestLedger, createRequestLimiter } from "#jobs";
+import {
+  createAccessNews,
+  createBackground,
+  createJobClient,
+  createRequestLedger,
+  createRequestLimiter,
+  createTenantJobs,
+} from "#jobs";
 import { createTenantLimits } from "#memory";
 import { openEmbeddingModels } from "#models";
 import { openStoresOf, type Stores } from "#stores";
@@ -33,12 +40,20 @@ export async function openApi(
   opened.defer(() => requests.close());
   const limiter = createRequestLimiter(shared);
   opened.defer(() => limiter.close());
+  const news = createAccessNews(shared);
+  opened.defer(() => {
+    news.close();
+  });
+  const tenantJobs = createTenantJobs(shared);
+  opened.defer(() => {
+    tenantJobs.close();
+  });
   const apart = openApart(stores, shared, opened);
   const embeddingModels = await openEmbeddingModels(config.embedding, {
     modelsFolder: config.modelsFolder,
     now: () => systemClock.now(),
   });
-  const given = { stores, jobs, requests, limits, limiter, embeddingModels, apart };
+  const given = { stores, jobs, requests, limits, limiter, news, tenantJobs, embeddingModels, apart };
   const api = await startApi(config, { ...given, ...options });
   opened.defer(() => api.close());
   const closing = opened.move();
@@ -46,7 +61,13 @@ export async function openApi(
     url: api.url,
     ...(api.metricsUrl !== undefined && { metricsUrl: api.metricsUrl }),
     firstKey: () =>
-      ensureAdminKey({ keys: stores.keys, dataFolder: config.dataFolder, clock: systemClock, ids: randomId }),
+      ensureAdminKey({
+        keys: stores.keys,
+        tenants: stores.tenants,
+        dataFolder: config.dataFolder,
+        clock: systemClock,
+        ids: randomId,
+      }),
     close: () => closing.disposeAsync(),
   };
 }

@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { NestFastifyApplication } from "@nestjs/platform-fastify";
 import type { Logger } from "pino";
 import { LIMITS, randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
-import type { JobClient, QueueAges, RequestLedger, RequestLimiter } from "#jobs";
+import type { AccessNews, JobClient, QueueAges, RequestLedger, RequestLimiter, TenantJobs } from "#jobs";
 import type { TenantLimitSource } from "#memory";
 import type { Stores } from "#stores";
 import { createLogger, createMetrics, serveMetrics, timeCalls, type Metrics } from "#telemetry";
@@ -12,11 +12,13 @@ import { createServer } from "./http/server.js";
 
 /** What the API needs from outside; the caller closes what it gives. */
 export interface GivenDependencies {
-  readonly stores: Pick<Stores, "tree" | "keys" | "ping">;
+  readonly stores: Pick<Stores, "tree" | "keys" | "tenants" | "ping">;
   readonly jobs: JobClient & Partial<QueueAges>;
   readonly requests: RequestLedger;
   readonly limits: TenantLimitSource;
   readonly limiter: RequestLimiter;
+  readonly news: AccessNews;
+  readonly tenantJobs: TenantJobs;
   readonly embeddingModels: ModelNames;
   /** Dependencies that `/health/ready` names beside `redis` and `store`. */
   readonly health?: readonly Dependency[];
@@ -65,11 +67,12 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
 }
 
 function complete(config: Config, given: GivenDependencies, metrics: Metrics, stopping: AbortSignal): ApiDependencies {
-  const { stores, jobs, requests, limits, limiter, embeddingModels } = given;
+  const { stores, jobs, requests, limits, limiter, news, tenantJobs, embeddingModels } = given;
   watchBacklog(metrics, jobs, given.apart);
   return {
     ...{ config, tree: timed(metrics, "tree", stores.tree), keys: timed(metrics, "keys", stores.keys) },
-    ...{ jobs, requests, limits, limiter, embeddingModels, metrics, stopping },
+    tenants: timed(metrics, "tenants", stores.tenants),
+    ...{ jobs, requests, limits, limiter, news, tenantJobs, embeddingModels, metrics, stopping },
     health: [
       { name: "redis", check: () => jobs.ping() },
       { name: "store", check: () => stores.ping() },

@@ -91,6 +91,13 @@ export const ERRORS = {
     title: "The API key lacks the scope",
     advice: "Use a key with the scope that `detail` names.",
   },
+  tenant_suspended: {
+    category: "auth",
+    status: 403,
+    retryable: false,
+    title: "The tenant is suspended",
+    advice: "Ask whoever runs the deployment.",
+  },
   // --- things
   memory_not_found: {
     category: "not_found",
@@ -120,6 +127,13 @@ export const ERRORS = {
     title: "Unknown API key",
     advice: "List keys with GET /v1/admin/keys.",
   },
+  tenant_not_found: {
+    category: "not_found",
+    status: 404,
+    retryable: false,
+    title: "Unknown tenant",
+    advice: "List tenants with GET /v1/admin/tenants.",
+  },
   webhook_not_found: {
     category: "not_found",
     status: 404,
@@ -133,6 +147,13 @@ export const ERRORS = {
     retryable: false,
     title: "Unknown delivery",
     advice: "List a webhook's deliveries with GET /v1/webhooks/:id/deliveries; they are kept for a week.",
+  },
+  tenant_protected: {
+    category: "conflict",
+    status: 409,
+    retryable: false,
+    title: "This tenant stays",
+    advice: "The first key acts as `default`: delete its memories instead.",
   },
   revision_conflict: {
     category: "conflict",

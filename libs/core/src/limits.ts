@@ -78,6 +78,16 @@ export const LIMITS = {
   webhookRequests: 8,
   /** Bytes of a webhook's answer that are read; only its status says anything. */
   webhookAnswerBytes: 16 * 1024,
+  /** UTF-8 bytes of a tenant's name. */
+  tenantNameBytes: 256,
+  /** Weights of tenants: beyond a hundredfold either way one would hardly ever have a turn. */
+  tenantLeastWeight: 0.01,
+  tenantMostWeight: 100,
+  /** What a tenant's limit of requests per second can be: one in 100 s to more than the servers take. */
+  tenantLeastRate: 0.01,
+  tenantMostRate: 1_000_000,
+  /** Seconds that a key which was rotated can stay valid beside the new one. */
+  keyOverlapSeconds: 30 * 86_400,
   /** Requests of a tenant in a second unless it is told otherwise: far more than agents send, less than a loop gone wild. */
   tenantRequestsPerSecond: 1_000,
   /** Jobs of a tenant that wait in a lane, and their bytes, unless it is told otherwise: Redis holds them in memory. */

@@ -1,3 +1,4 @@
+export { createAccessNews, type AccessNews } from "./access/access-news.js";
 export { createBackground, type Background } from "./background/create-background.js";
 export type { RowBatches, ScoreLoad } from "./background/row-batches.js";
 export type { Sweeps, SweepState } from "./background/sweeps.js";
@@ -19,6 +20,7 @@ export { requeueActive } from "./requeue-active.js";
 export type { RunOutcome, RunReport } from "./run-job.js";
 export { SerializedPayload } from "./serialized-payload.js";
 export { JOB_SETTINGS, QUEUE_SETTINGS, type JobSettings, type QueueSettings } from "./settings.js";
+export { createTenantJobs, type TenantJobs } from "./tenants/tenant-jobs.js";
 export type * from "./types.js";
 export {
   createRequestLedger,

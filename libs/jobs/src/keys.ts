@@ -32,6 +32,8 @@ export interface JobKeys {
   wake(process: string): string;
   /** Channel on which every worker hears of cancellations. */
   readonly control: string;
+  /** Channel on which every API process hears that keys or tenants have changed. */
+  readonly access: string;
 }
 
 /** Makes the names under a prefix. */
@@ -53,6 +55,7 @@ export function jobKeys(prefix: string): JobKeys {
     dead: (kind) => `{${prefix}-${kind}}:dead`,
     wake: (process) => `${prefix}:wake:${process}`,
     control: `${prefix}:control`,
+    access: `${prefix}:access`,
   };
 }
 

@@ -3,12 +3,14 @@ import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { randomId, systemClock } from "#core";
-import type { ApiKey, KeyStore } from "#memory";
+import type { ApiKey, KeyStore, TenantStore } from "#memory";
+import { inMemoryStores } from "#stores";
 import { ensureAdminKey } from "./admin-key.js";
 import { hashSecret } from "./secret.js";
 
 let dataFolder: string;
 let stored: Map<string, ApiKey>;
+let tenants: TenantStore;
 
 const ensure = () =>
   ensureAdminKey({
@@ -18,6 +20,7 @@ const ensure = () =>
         stored.set(hash, key);
       },
     } as unknown as KeyStore,
+    tenants,
     dataFolder,
     clock: systemClock,
     ids: randomId,
@@ -26,6 +29,7 @@ const ensure = () =>
 beforeEach(async () => {
   dataFolder = await mkdtemp(join(tmpdir(), "espalier-key-"));
   stored = new Map();
+  tenants = inMemoryStores().tenants;
 });
 
 afterEach(async () => {
@@ -41,6 +45,7 @@ test("the first start makes a key with every scope and keeps its secret for its 
     tenant: "default",
     scopes: ["read", "write", "admin", "operator"],
   });
+  expect(await tenants.get("default")).toMatchObject({ name: "default", weight: 1, limits: {} });
 });
 
 test("a later start makes nothing and tells no secret", async () => {

@@ -1,17 +1,15 @@
 import { mkdir, open, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Clock, IdSource } from "#core";
-import type { KeyStore } from "#memory";
+import { DEFAULT_TENANT, type KeyStore, type TenantStore } from "#memory";
 import { hashSecret, newSecret } from "./secret.js";
-
-/** The tenant that exists from the first start. */
-const DEFAULT_TENANT = "default";
 
 /** The file of the first key inside the data folder. */
 const ADMIN_KEY_FILE = "admin.key";
 
 export interface AdminKeyOptions {
   readonly keys: KeyStore;
+  readonly tenants: TenantStore;
   readonly dataFolder: string;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -26,12 +24,14 @@ export interface FirstKey {
 }
 
 /**
- * Makes the first key of a deployment: all scopes, tenant `default`, no expiry. Its secret is kept in `admin.key` (mode
+ * Makes the tenant `default` and the first key of a deployment: all scopes, that tenant, no expiry. The key's secret is kept in `admin.key` (mode
  * 0600), written before the key is stored, so that a process that dies in between uses the same secret at its next start.
- * Does nothing once any key exists.
+ * Makes no key once any exists.
  */
 export async function ensureAdminKey(options: AdminKeyOptions): Promise<FirstKey> {
   const file = join(options.dataFolder, ADMIN_KEY_FILE);
+  const createdAt = options.clock.now();
+  await options.tenants.create({ id: DEFAULT_TENANT, name: DEFAULT_TENANT, createdAt, weight: 1, limits: {} });
   if ((await options.keys.count()) > 0) return { created: undefined, file };
   await mkdir(options.dataFolder, { recursive: true });
   const secret = await keepSecret(file, newSecret());
@@ -41,7 +41,7 @@ export async function ensureAdminKey(options: AdminKeyOptions): Promise<FirstKey
       tenant: DEFAULT_TENANT,
       name: "admin",
       scopes: ["read", "write", "admin", "operator"],
-      createdAt: options.clock.now(),
+      createdAt,
     },
     hashSecret(secret),
   );

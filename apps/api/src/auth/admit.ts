@@ -5,6 +5,7 @@ import { reaches, type Caller } from "../http/caller.js";
 import { isLimited, type Operation, type OperationConfig } from "../http/operation.js";
 import type { RequestLimits } from "../limits/request-limits.js";
 import type { Authenticator } from "./authenticator.js";
+import { holdsSecret } from "./secret.js";
 
 /** Names under which people put keys into URLs, where logs and histories keep them. */
 const KEY_PARAMETERS = ["key", "api_key", "apikey", "api-key", "access_token", "token", "authorization"];
@@ -49,10 +50,9 @@ export class Admission {
 
   async #caller(request: FastifyRequest, operation: Operation): Promise<Caller> {
     const key = await this.authenticator.authenticate(request.headers.authorization);
-    if (operation.scope !== undefined && !key.scopes.includes(operation.scope)) {
-      throw new EspalierError("forbidden", `The API key lacks the scope \`${operation.scope}\`.`, {
-        details: { scope: operation.scope },
-      });
+    const { scope, alsoScope } = operation;
+    if (scope !== undefined && !key.scopes.some((one) => one === scope || one === alsoScope)) {
+      throw new EspalierError("forbidden", `The API key lacks the scope \`${scope}\`.`, { details: { scope } });
     }
     return {
       key: key.id,
@@ -96,8 +96,11 @@ function badParameter(path: string, message: string): EspalierError {
 }
 
 function refuseKeyInUrl(request: FastifyRequest): void {
-  const names = Object.keys(request.query as Readonly<Record<string, unknown>>);
-  const found = names.find((name) => KEY_PARAMETERS.includes(name.toLowerCase()));
+  const parameters = Object.entries(request.query as Readonly<Record<string, unknown>>);
+  const [found] =
+    parameters.find(
+      ([name, value]) => KEY_PARAMETERS.includes(name.toLowerCase()) || holdsSecret(`${name} ${String(value)}`),
+    ) ?? [];
   if (found === undefined) return;
   throw new EspalierError("invalid_request", "API keys go into the Authorization header, never into a URL.", {
     details: { errors: [{ path: found, message: "is not allowed in the URL; revoke the key if it was a real one" }] },

@@ -3,9 +3,10 @@ import { validateBody } from "../http/validate.js";
 import { parseInsert } from "../memories/parse-insert.js";
 import { checkExplain, checkQuery } from "../queries/check-query.js";
 import { replayBody } from "../wire/job.js";
-import { newKeyBody } from "../wire/key.js";
+import { newKeyBody, rotateKeyBody } from "../wire/key.js";
 import { memoryPatchBody, newMemoryBody } from "../wire/memory.js";
 import { parseBody } from "../wire/query.js";
+import { newTenantBody, tenantPatchBody } from "../wire/tenant.js";
 
 /** What a check may need to know beside the body. */
 export interface BodyContext {
@@ -25,6 +26,9 @@ export const BODY_CHECKS = {
   parseQuery: (body: unknown) => validateBody(parseBody, body),
   explainQuery: checkExplain,
   createKey: (body: unknown) => validateBody(newKeyBody, body),
+  rotateKey: (body: unknown) => validateBody(rotateKeyBody, body ?? {}),
+  createTenant: (body: unknown) => validateBody(newTenantBody, body),
+  patchTenant: (body: unknown) => validateBody(tenantPatchBody, body),
   replayDeadLetters: (body: unknown) => validateBody(replayBody, body ?? {}),
 } as const satisfies Record<string, (body: unknown, context: BodyContext) => unknown>;
 

@@ -3,9 +3,10 @@
  * the same; those after it give the answer that was kept, for 24 h. An answer is kept before it is sent. Failures that a
  * repeat could mend (5xx, 429) are not kept: the next request runs, under the same effect id.
  */
-import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes, randomUUID } from "node:crypto";
+import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { v7 } from "uuid";
 import { EspalierError } from "#core";
 import type { KeyedRequest, RequestLedger } from "#jobs";
 import { LargeBody } from "../bodies/large-body.js";
@@ -60,7 +61,8 @@ function keyedRequest(request: FastifyRequest): KeyedRequest | undefined {
 }
 
 async function takeTurn(ledger: RequestLedger, keyed: KeyedRequest) {
-  const effect = randomUUID();
+  // Time-ordered, as the ids of what is made under it: lists go by them.
+  const effect = v7();
   const until = Date.now() + WAIT_MS;
   for (;;) {
     const turn = await ledger.begin(keyed, effect);

@@ -22,6 +22,8 @@ export interface Operation {
   readonly summary: string;
   /** The scope that a key needs; absent: open to anyone. */
   readonly scope?: KeyScope;
+  /** A scope that does as well. */
+  readonly alsoScope?: KeyScope;
   /** Query parameters; absent: none are allowed. */
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;

@@ -12,7 +12,15 @@ import {
   replayBody,
   replayedShape,
 } from "../wire/job.js";
-import { createdKeyShape, deletedKeyShape, keyPage, newKeyBody } from "../wire/key.js";
+import {
+  createdKeyShape,
+  deletedKeyShape,
+  keyListQuery,
+  keyPage,
+  newKeyBody,
+  rotatedKeyShape,
+  rotateKeyBody,
+} from "../wire/key.js";
 import {
   deletedMemoryShape,
   memoryListQuery,
@@ -23,12 +31,13 @@ import {
   patchedMemoryShape,
 } from "../wire/memory.js";
 import { explainBody, explainShape, parseBody, parseShape, queryResultShape } from "../wire/query.js";
-import { paging } from "../wire/text.js";
+import { newTenantBody, tenantListQuery, tenantPage, tenantPatchBody, tenantShape } from "../wire/tenant.js";
 import { schemaShape, treePage, treeQuery } from "../wire/tree.js";
 import type { Operation } from "./operation.js";
 
 const MEMORY = "/v1/memories/:memory";
 const JOB = "/v1/jobs/:job";
+const TENANT = "/v1/admin/tenants/:tenant";
 
 /** What the parser can refuse. */
 const SYNTAX = [
@@ -320,23 +329,38 @@ export const OPERATIONS = {
     method: "POST",
     path: "/v1/admin/keys",
     tag: "admin",
-    summary: "Create an API key of the own tenant; its secret is shown once",
+    summary: "Create an API key of the own tenant, or as an operator of any; its secret is shown once",
     scope: "admin",
+    alsoScope: "operator",
     idempotent: "answer",
     body: newKeyBody,
     responses: { 201: { description: "The key with its secret.", schema: createdKeyShape } },
-    errors: ["invalid_text", ...ONCE],
+    errors: ["invalid_text", "tenant_not_found", ...ONCE],
   },
   listKeys: {
     id: "listKeys",
     method: "GET",
     path: "/v1/admin/keys",
     tag: "admin",
-    summary: "List the API keys of the own tenant",
+    summary: "List the API keys of the own tenant, or as an operator of any; without secrets",
     scope: "admin",
-    query: paging,
+    alsoScope: "operator",
+    query: keyListQuery,
     responses: { 200: { description: "A page of keys.", schema: keyPage } },
-    errors: ["invalid_cursor"],
+    errors: ["invalid_cursor", "tenant_not_found"],
+  },
+  rotateKey: {
+    id: "rotateKey",
+    method: "POST",
+    path: "/v1/admin/keys/:key/rotate",
+    tag: "admin",
+    summary: "Make a key that does what another does, which stays valid for a while; the new secret is shown once",
+    scope: "admin",
+    alsoScope: "operator",
+    idempotent: "answer",
+    body: rotateKeyBody,
+    responses: { 201: { description: "The new key with its secret.", schema: rotatedKeyShape } },
+    errors: ["key_not_found", ...ONCE],
   },
   deleteKey: {
     id: "deleteKey",
@@ -345,9 +369,55 @@ export const OPERATIONS = {
     tag: "admin",
     summary: "Revoke an API key; it stops working within a second",
     scope: "admin",
+    alsoScope: "operator",
     idempotent: "answer",
     responses: { 200: { description: "The key is gone.", schema: deletedKeyShape } },
     errors: ["key_not_found", ...ONCE],
+  },
+  createTenant: {
+    id: "createTenant",
+    method: "POST",
+    path: "/v1/admin/tenants",
+    tag: "admin",
+    summary: "Create a tenant; its first key is made with POST /v1/admin/keys",
+    scope: "operator",
+    idempotent: "answer",
+    body: newTenantBody,
+    responses: { 201: { description: "The tenant.", schema: tenantShape } },
+    errors: ["invalid_text", ...ONCE],
+  },
+  listTenants: {
+    id: "listTenants",
+    method: "GET",
+    path: "/v1/admin/tenants",
+    tag: "admin",
+    summary: "List tenants, the oldest first, or those of a name",
+    scope: "operator",
+    query: tenantListQuery,
+    responses: { 200: { description: "A page of tenants.", schema: tenantPage } },
+    errors: ["invalid_cursor"],
+  },
+  getTenant: {
+    id: "getTenant",
+    method: "GET",
+    path: TENANT,
+    tag: "admin",
+    summary: "Read a tenant",
+    scope: "operator",
+    responses: { 200: { description: "The tenant.", schema: tenantShape } },
+    errors: ["tenant_not_found"],
+  },
+  patchTenant: {
+    id: "patchTenant",
+    method: "PATCH",
+    path: TENANT,
+    tag: "admin",
+    summary: "Change a tenant's name, weight and limits, or suspend it: its keys are refused within a second",
+    scope: "operator",
+    idempotent: "answer",
+    body: tenantPatchBody,
+    responses: { 200: { description: "The tenant.", schema: tenantShape } },
+    errors: ["tenant_not_found", "tenant_protected", "invalid_text", ...ONCE],
   },
   getDrift: {
     id: "getDrift",

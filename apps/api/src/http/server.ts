@@ -32,7 +32,10 @@ const NEST_OPTIONS: Pick<NestApplicationOptions, "bodyParser" | "logger" | "abor
 /** The Nest application, not yet listening. */
 export async function createServer(dependencies: ApiDependencies): Promise<NestFastifyApplication> {
   const { config, logger } = dependencies;
-  const authenticator = new Authenticator(dependencies.keys, dependencies.clock);
+  const authenticator = new Authenticator(dependencies.keys, dependencies.tenants, dependencies.clock);
+  dependencies.news.listen(() => {
+    authenticator.forget();
+  });
   const adapter = new FastifyAdapter({
     loggerInstance: logger,
     disableRequestLogging: true,
@@ -55,7 +58,7 @@ export async function createServer(dependencies: ApiDependencies): Promise<NestF
   answerOnce(instance, dependencies.requests);
   logRequests(instance, logger);
   await serveDocs(instance);
-  const module = ApiModule.with(dependencies, authenticator);
+  const module = ApiModule.with(dependencies);
   const application = await NestFactory.create<NestFastifyApplication>(module, adapter, NEST_OPTIONS);
   await application.init();
   return application;

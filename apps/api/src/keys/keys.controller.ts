@@ -5,8 +5,7 @@ import { FromCaller, type Caller } from "../http/caller.js";
 import { Handles } from "../http/operation.js";
 import { OPERATIONS } from "../http/operations.js";
 import { validate } from "../http/validate.js";
-import { keyToWire } from "../wire/key.js";
-import { paging } from "../wire/text.js";
+import { keyListQuery, keyToWire } from "../wire/key.js";
 import { KeysService } from "./keys.service.js";
 
 @Controller()
@@ -33,8 +32,22 @@ export class KeysController {
 
   @Handles(OPERATIONS.listKeys)
   async list(@FromCaller() caller: Caller, @Query() query: unknown): Promise<unknown> {
-    const page = await this.keys.list(caller, validate(paging, query, "query string"));
+    const page = await this.keys.list(caller, validate(keyListQuery, query, "query string"));
     return { ...page, items: page.items.map(keyToWire) };
+  }
+
+  @Handles(OPERATIONS.rotateKey)
+  async rotate(
+    @FromCaller() caller: Caller,
+    @Param("key") id: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const body = await this.bodies.check("rotateKey", request);
+    const { key, secret, replaced } = await this.keys.rotate(caller, id, { ...body, effect: request.once?.effect });
+    reply.status(201).header("cache-control", "no-store");
+    const replaces = { id: replaced.id, expiresAt: new Date(replaced.expiresAt).toISOString() };
+    return { ...keyToWire(key), key: secret, replaces };
   }
 
   @Handles(OPERATIONS.deleteKey)

@@ -1,60 +1,108 @@
 import { Inject, Injectable } from "@nestjs/common";
 import { EspalierError, idFromUuid, isId } from "#core";
-import type { ApiKey } from "#memory";
-import { Authenticator } from "../auth/authenticator.js";
+import { NO_TENANT, type ApiKey } from "#memory";
 import { hashSecret, newSecret } from "../auth/secret.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
-import { reaches, type Caller } from "../http/caller.js";
+import type { Caller } from "../http/caller.js";
 import { readPage, type Page } from "../http/cursor.js";
-import type { NewKeyBody } from "../wire/key.js";
+import type { NewKeyBody, RotateKeyBody } from "../wire/key.js";
+import { checkGift, placeOfNewKey, reachesKey, requireTenant } from "./key-reach.js";
 
-/** Keys that are read at once when one is looked up among those that the caller reaches. */
-const LOOKUP_PAGE = 1_000;
+/** A key with its secret, which is nowhere else. */
+export interface MadeKey {
+  readonly key: ApiKey;
+  readonly secret: string;
+}
 
-/** API keys of the caller's own tenant; a caller that is bound to a prefix of memories sees those bound within it. */
+export interface RotatedKey extends MadeKey {
+  readonly replaced: { readonly id: string; readonly expiresAt: number };
+}
+
+export interface KeyListQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+  readonly tenant?: string | undefined;
+}
+
+/** API keys, as far as the caller reaches (see key-reach.ts). */
 @Injectable()
 export class KeysService {
-  constructor(
-    @Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies,
-    private readonly authenticator: Authenticator,
-  ) {}
+  constructor(@Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies) {}
 
   /**
-   * Makes a key; the secret is in the answer and nowhere else. A key never reaches further than the one that made it.
-   * It ends with its maker's when nothing is said.
+   * Makes a key. A key never reaches further than the one that made it, and ends with it when nothing is said; keys that an
+   * operator makes for a tenant are the tenant's.
    * `effect`: the UUID under which a repeated request makes it, once.
-   * @throws EspalierError `forbidden`, `invalid_request` for an expiry in the past or after the maker's
+   * @throws EspalierError `forbidden`, `tenant_not_found`, `invalid_request` for an expiry in the past or after the maker's
    */
-  async create(
+  async create(caller: Caller, body: NewKeyBody, effect?: string): Promise<MadeKey> {
+    const tenant = placeOfNewKey(caller, body);
+    const given = tenant === caller.tenant || tenant === NO_TENANT;
+    if (given) checkGift(caller, body);
+    else await this.#requireLiving(tenant);
+    const memoryPrefix = body.memoryPrefix ?? (given ? caller.memoryPrefix : undefined);
+    const end = body.expiresAt === undefined ? undefined : this.#future(body.expiresAt);
+    const last = given ? caller.expiresAt : undefined;
+    if (end !== undefined && last !== undefined && end > last) throw afterMaker();
+    return this.#make(
+      { tenant, name: body.name ?? "", scopes: body.scopes, ...optional({ memoryPrefix, expiresAt: end ?? last }) },
+      effect,
+    );
+  }
+
+  /** @throws EspalierError `forbidden`, `tenant_not_found` */
+  async list(caller: Caller, { tenant = caller.tenant, ...page }: KeyListQuery): Promise<Page<ApiKey>> {
+    requireTenant(caller, tenant);
+    const isKnown = tenant === caller.tenant || tenant === NO_TENANT;
+    if (!isKnown && (await this.dependencies.tenants.get(tenant)) === undefined) throw tenantNotFound();
+    return readPage(
+      page,
+      (query) => this.dependencies.keys.list(tenant, query),
+      (key) => reachesKey(caller, key),
+    );
+  }
+
+  /**
+   * Makes a key that does what another does, and has that one end when the overlap is over. The new one lives as long as the
+   * old one was made for when nothing is said, but no longer than the caller's own.
+   * @throws EspalierError `key_not_found`, `forbidden`, `invalid_request` as `create`
+   */
+  async rotate(
     caller: Caller,
-    body: NewKeyBody,
-    effect?: string,
-  ): Promise<{ readonly key: ApiKey; readonly secret: string }> {
+    id: string,
+    { overlapSeconds, expiresAt, effect }: RotateKeyBody & { readonly effect: string | undefined },
+  ): Promise<RotatedKey> {
+    const { keys, clock, news } = this.dependencies;
+    const old = await this.#find(caller, id);
+    const given = old.tenant === caller.tenant;
+    if (given) checkGift(caller, old);
+    const now = clock.now();
+    const last = (given ? caller.expiresAt : undefined) ?? Infinity;
+    const wanted = expiresAt === undefined ? undefined : this.#future(expiresAt);
+    if (wanted !== undefined && wanted > last) throw afterMaker();
+    const end = wanted ?? Math.min(last, now + (old.expiresAt ?? Infinity) - old.createdAt);
+    const { tenant, name, scopes, memoryPrefix } = old;
+    const made = await this.#make(
+      { tenant, name, scopes, ...optional({ memoryPrefix, expiresAt: end === Infinity ? undefined : end }) },
+      effect,
+    );
+    const ending = await keys.expire(id, now + overlapSeconds * 1_000);
+    await news.tell();
+    return { ...made, replaced: { id, expiresAt: ending?.expiresAt ?? now } };
+  }
+
+  /** @throws EspalierError `key_not_found`, also for a key that the caller does not reach; `forbidden` */
+  async delete(caller: Caller, id: string): Promise<void> {
+    const { keys, news } = this.dependencies;
+    const { tenant } = await this.#find(caller, id);
+    if (!(await keys.remove(tenant, id))) throw keyNotFound();
+    await news.tell();
+  }
+
+  async #make(wish: Omit<ApiKey, "id" | "createdAt">, effect: string | undefined): Promise<MadeKey> {
     const { keys, ids, clock } = this.dependencies;
-    const scope = body.scopes.find((wanted) => !caller.scopes.includes(wanted));
-    if (scope !== undefined) {
-      throw new EspalierError("forbidden", `A key without the scope \`${scope}\` cannot give it.`, {
-        details: { scope },
-      });
-    }
-    const memoryPrefix = body.memoryPrefix ?? caller.memoryPrefix;
-    if (caller.memoryPrefix !== undefined && memoryPrefix?.startsWith(caller.memoryPrefix) !== true) {
-      throw new EspalierError("forbidden", "The new key would reach further than the key that makes it.");
-    }
-    const expiresAt = body.expiresAt === undefined ? caller.expiresAt : Date.parse(body.expiresAt);
-    if (expiresAt !== undefined && expiresAt <= clock.now()) throw badExpiry("must be in the future");
-    if (expiresAt !== undefined && expiresAt > (caller.expiresAt ?? Infinity)) {
-      throw badExpiry("must not be after that of the key that makes it");
-    }
-    const key: ApiKey = {
-      id: effect === undefined ? ids("key") : idFromUuid("key", effect),
-      tenant: caller.tenant,
-      name: body.name ?? "",
-      scopes: body.scopes,
-      ...(memoryPrefix !== undefined && { memoryPrefix }),
-      createdAt: clock.now(),
-      ...(expiresAt !== undefined && { expiresAt }),
-    };
+    const id = effect === undefined ? ids("key") : idFromUuid("key", effect);
+    const key: ApiKey = { ...wish, id, createdAt: clock.now() };
     const secret = newSecret();
     // A request whose process died may have made it; nobody has seen that secret.
     if (effect !== undefined) await keys.remove(key.tenant, key.id);
@@ -62,41 +110,45 @@ export class KeysService {
     return { key, secret };
   }
 
-  list(caller: Caller, page: { readonly limit: number; readonly cursor?: string | undefined }): Promise<Page<ApiKey>> {
-    return readPage(
-      page,
-      (query) => this.dependencies.keys.list(caller.tenant, query),
-      (key) => reachesKey(caller, key),
-    );
-  }
-
-  /** @throws EspalierError `key_not_found`, also for a key of another tenant or outside the caller's prefix */
-  async delete(caller: Caller, id: string): Promise<void> {
-    const found = isId("key", id) && (await this.#reachable(caller, id));
-    const removed = found && (await this.dependencies.keys.remove(caller.tenant, id));
-    if (!removed) throw new EspalierError("key_not_found", "There is no such API key.");
-    this.authenticator.forget();
-  }
-
-  async #reachable(caller: Caller, id: string): Promise<boolean> {
-    if (caller.memoryPrefix === undefined) return true;
-    let after: string | undefined;
-    for (;;) {
-      const page = await this.dependencies.keys.list(caller.tenant, {
-        limit: LOOKUP_PAGE,
-        ...(after !== undefined && { after }),
+  /** A key that the caller may change. */
+  async #find(caller: Caller, id: string): Promise<ApiKey> {
+    const key = isId("key", id) ? await this.dependencies.keys.get(id) : undefined;
+    if (key === undefined || !reachesKey(caller, key)) throw keyNotFound();
+    if (key.scopes.includes("operator") && !caller.scopes.includes("operator")) {
+      throw new EspalierError("forbidden", "Only an operator changes an operator's key.", {
+        details: { scope: "operator" },
       });
-      const key = page.find((one) => one.id === id);
-      if (key !== undefined) return reachesKey(caller, key);
-      if (page.length < LOOKUP_PAGE) return false;
-      after = page.at(-1)?.id;
     }
+    return key;
+  }
+
+  async #requireLiving(id: string): Promise<void> {
+    const tenant = await this.dependencies.tenants.get(id);
+    if (tenant === undefined || tenant.deletedAt !== undefined) throw tenantNotFound();
+  }
+
+  #future(instant: string): number {
+    const time = Date.parse(instant);
+    if (time <= this.dependencies.clock.now()) throw badExpiry("must be in the future");
+    return time;
   }
 }
 
-/** Whether everything that the key reaches is within what the caller's key reaches. */
-function reachesKey(caller: Caller, key: ApiKey): boolean {
-  return caller.memoryPrefix === undefined || (key.memoryPrefix !== undefined && reaches(caller, key.memoryPrefix));
+/** Without the members that are undefined. */
+function optional({ memoryPrefix, expiresAt }: { memoryPrefix: string | undefined; expiresAt: number | undefined }) {
+  return { ...(memoryPrefix !== undefined && { memoryPrefix }), ...(expiresAt !== undefined && { expiresAt }) };
+}
+
+function keyNotFound(): EspalierError {
+  return new EspalierError("key_not_found", "There is no such API key.");
+}
+
+function tenantNotFound(): EspalierError {
+  return new EspalierError("tenant_not_found", "There is no such tenant.");
+}
+
+function afterMaker(): EspalierError {
+  return badExpiry("must not be after that of the key that makes it");
 }
 
 function badExpiry(message: string): EspalierError {

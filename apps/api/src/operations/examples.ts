@@ -28,7 +28,16 @@ const job = {
 const { result, ...jobInList } = job;
 const queued = { ...jobInList, state: "queued", progress: { done: 0, total: result.inserted }, attempts: 0 };
 
-const key = { id: "key_01m7ywb5fjeczb6xzp8dr6t1kb", name: "reader", scopes: ["read"], createdAt: AT };
+const TENANT = "ten_01m7ywb4ckeczb6xzq2vd5g0hn";
+
+const tenant = {
+  ...{ id: TENANT, name: "acme", state: "active", weight: 2 },
+  ...{ limits: { requestsPerSecond: 50, nodes: 1_000_000 }, createdAt: AT },
+};
+
+const key = {
+  ...{ id: "key_01m7ywb5fjeczb6xzp8dr6t1kb", tenant: TENANT, name: "reader", scopes: ["read"], createdAt: AT },
+};
 
 const tree = {
   type: "Itinerary",
@@ -147,11 +156,34 @@ export const EXAMPLES: Readonly<Record<string, OperationExamples>> = {
   replayDeadLetter: { answer: { ...queued, replayOf: JOB } },
   replayDeadLetters: { bodies: { "of one memory": { memory: MEMORY, limit: 100 } }, answer: { items: [queued] } },
   createKey: {
-    bodies: { reader: { name: "reader", scopes: ["read"], expiresAt: "2027-01-01T00:00:00Z" } },
+    bodies: {
+      reader: { name: "reader", scopes: ["read"], expiresAt: "2027-01-01T00:00:00Z" },
+      "first key of a tenant": { name: "admin", scopes: ["read", "write", "admin"], tenant: TENANT },
+    },
     answer: { ...key, key: "esp_…" },
   },
   listKeys: { answer: { items: [key] } },
+  rotateKey: {
+    bodies: { "a day of overlap": { overlapSeconds: 86_400 } },
+    answer: {
+      ...{ ...key, id: "key_01m7ywb5fkeczb6xzq2vd5g0hn", key: "esp_…" },
+      replaces: { id: key.id, expiresAt: "2026-05-03T10:00:00.000Z" },
+    },
+  },
   deleteKey: { answer: { id: key.id, deleted: true } },
+  createTenant: {
+    bodies: { tenant: { name: "acme", weight: 2, limits: { requestsPerSecond: 50, nodes: 1_000_000 } } },
+    answer: tenant,
+  },
+  listTenants: { answer: { items: [tenant] } },
+  getTenant: { answer: tenant },
+  patchTenant: {
+    bodies: {
+      limits: { weight: 4, limits: { nodes: 5_000_000, requestsPerSecond: null } },
+      suspend: { suspended: true },
+    },
+    answer: { ...tenant, weight: 4, limits: { nodes: 5_000_000 } },
+  },
   getDrift: { answer: { stores: "apart", points: 0, memories: 0, pendingRows: 12, finishedAt: AT } },
   repairDrift: { answer: { stores: "apart", points: 0, memories: 0, pendingRows: 12, askedAt: AT } },
   live: { answer: { status: "ok" } },

@@ -16,7 +16,13 @@ const API_VERSION = "1.0.0";
 
 const ALWAYS: readonly ErrorCode[] = ["invalid_request", "idempotency_not_supported", "internal"];
 const WITH_BODY: readonly ErrorCode[] = ["malformed_json", "body_too_large", "unsupported_media_type"];
-const WITH_KEY: readonly ErrorCode[] = ["unauthorized", "key_expired", "forbidden", "store_unavailable"];
+const WITH_KEY: readonly ErrorCode[] = [
+  "unauthorized",
+  "key_expired",
+  "forbidden",
+  "tenant_suspended",
+  "store_unavailable",
+];
 const WITH_JOB: readonly ErrorCode[] = ["queue_unavailable"];
 const WAITING: readonly ErrorCode[] = ["queue_full"];
 const LIMITED: readonly ErrorCode[] = ["rate_limited"];
@@ -25,7 +31,7 @@ const TAGS = [
   { name: "memories", description: "Trees of typed nodes, and what goes into them." },
   { name: "queries", description: "Semantic XPath." },
   { name: "jobs", description: "Every insert and every query is a job." },
-  { name: "admin", description: "API keys of the own tenant." },
+  { name: "admin", description: "Tenants and API keys." },
   { name: "operations", description: "Health, metrics and this document." },
 ];
 
@@ -103,6 +109,11 @@ function bodyOf({ id }: Operation, schema: z.ZodType): ZodOpenApiMediaTypeObject
   return { schema, examples: Object.fromEntries(bodies.map(([name, value]) => [name, { value }])) };
 }
 
+function needed({ scope, alsoScope }: Operation): string {
+  const scopes = [scope, alsoScope].flatMap((one) => (one === undefined ? [] : [`\`${one}\``]));
+  return `Needs the scope ${scopes.join(" or ")}.`;
+}
+
 function operationObject(operation: Operation): ZodOpenApiOperationObject {
   const names = [...operation.path.matchAll(/:([a-z]+)/g)].map((match) => match[1] ?? "");
   const header = headersOf(operation);
@@ -120,7 +131,7 @@ function operationObject(operation: Operation): ZodOpenApiOperationObject {
     }),
     responses: responsesOf(operation),
     security: operation.scope === undefined ? [] : [{ key: [] }],
-    ...(operation.scope !== undefined && { description: `Needs the scope \`${operation.scope}\`.` }),
+    ...(operation.scope !== undefined && { description: needed(operation) }),
   };
 }
 

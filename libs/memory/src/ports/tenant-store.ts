@@ -5,6 +5,9 @@ export type { TenantLimits } from "#core";
 /** The tenant that exists from the first start: the first key acts as it. */
 export const DEFAULT_TENANT = "default";
 
+/** Where keys lie that belong to no tenant: those of scope `operator` alone. No tenant has this id. */
+export const NO_TENANT = "operator";
+
 /** Whoever the deployment serves: an organisation, or a customer of it. Times are milliseconds since the epoch. */
 export interface Tenant {
   /** TypeID `ten_…`, or `default`. */

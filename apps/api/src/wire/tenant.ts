@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { LIMITS } from "#core";
+import { fewFields } from "#jobs";
+import type { Tenant } from "#memory";
+import { instant, pageOf, paging, text } from "./text.js";
+
+/** What a limit may be; larger numbers could not be told apart. */
+const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+const positive = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+
+/** Names and meanings are those of `TenantLimits`. */
+const limitShapes = {
+  requestsPerSecond: z
+    .number()
+    .min(LIMITS.tenantLeastRate)
+    .max(LIMITS.tenantMostRate)
+    .meta({ description: "Requests that may begin per second, over time and over all API processes." }),
+  burst: z
+    .int()
+    .min(1)
+    .max(LIMITS.tenantMostRate)
+    .meta({ description: "Requests that may begin at once after a rest." }),
+  queuedJobs: count.meta({ description: "Jobs of one lane that wait for their turn." }),
+  queuedBytes: count.meta({ description: "Bytes of the jobs of one lane that wait for their turn." }),
+  inFlight: positive.meta({ description: "Jobs of one lane that are released or run." }),
+  nodes: count.meta({ description: "Live nodes of all memories." }),
+  bytes: count.meta({ description: "UTF-8 bytes of what these nodes say." }),
+};
+
+const limits = z.strictObject(limitShapes).partial().meta({
+  id: "TenantLimits",
+  description: "What the tenant may have at most; what is absent is the deployment's default.",
+});
+
+const weight = z
+  .number()
+  .min(LIMITS.tenantLeastWeight)
+  .max(LIMITS.tenantMostWeight)
+  .meta({ description: "Share of the workers, as against 1, while other tenants have work too." });
+
+/** POST /v1/admin/tenants */
+export const newTenantBody = z
+  .strictObject({
+    name: text(LIMITS.tenantNameBytes).meta({ description: "For people; need not be unique." }),
+    weight: weight.optional(),
+    limits: fewFields(limits).optional(),
+  })
+  .meta({ id: "NewTenant" });
+export type NewTenantBody = z.output<typeof newTenantBody>;
+
+const limitChanges = z
+  .strictObject({
+    requestsPerSecond: limitShapes.requestsPerSecond.nullable(),
+    burst: limitShapes.burst.nullable(),
+    queuedJobs: limitShapes.queuedJobs.nullable(),
+    queuedBytes: limitShapes.queuedBytes.nullable(),
+    inFlight: limitShapes.inFlight.nullable(),
+    nodes: limitShapes.nodes.nullable(),
+    bytes: limitShapes.bytes.nullable(),
+  })
+  .partial()
+  .meta({ description: "Limits to change; `null` goes back to the deployment's default." });
+
+/** PATCH /v1/admin/tenants/:tenant */
+export const tenantPatchBody = z
+  .strictObject({
+    name: newTenantBody.shape.name.optional(),
+    weight: weight.optional(),
+    limits: fewFields(limitChanges).optional(),
+    suspended: z.boolean().optional().meta({ description: "Whether the tenant's keys are refused." }),
+  })
+  .refine((value) => Object.keys(value).length > 0, { message: "must change something" })
+  .meta({ id: "TenantPatch" });
+export type TenantPatchBody = z.output<typeof tenantPatchBody>;
+
+/** A tenant as every answer shows it. */
+export const tenantShape = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    state: z.enum(["active", "suspended", "deleting"]),
+    weight: z.number(),
+    limits,
+    createdAt: instant,
+  })
+  .meta({ id: "Tenant" });
+
+/** GET /v1/admin/tenants */
+export const tenantListQuery = paging.extend({ name: z.string().min(1).optional() });
+
+export const tenantPage = pageOf(tenantShape).meta({ id: "TenantPage" });
+
+/** A stored tenant in its wire shape. */
+export function tenantToWire(tenant: Tenant): z.input<typeof tenantShape> {
+  const { id, name, weight: share, limits: own, createdAt } = tenant;
+  return { id, name, state: stateOf(tenant), weight: share, limits: own, createdAt: new Date(createdAt).toISOString() };
+}
+
+function stateOf({ suspendedAt, deletedAt }: Tenant): "active" | "suspended" | "deleting" {
+  if (deletedAt !== undefined) return "deleting";
+  return suspendedAt === undefined ? "active" : "suspended";
+}

@@ -1,0 +1,54 @@
+import type { Redis } from "ioredis";
+import { Lane, type LaneName, type LaneSettings } from "../admission/lane.js";
+import { jobKeys } from "../keys.js";
+import { bounded, connectRedis } from "../redis.js";
+import { JOB_SETTINGS, type JobSettings } from "../settings.js";
+
+/** What the queues know of tenants. Errors: `queue_unavailable`. */
+export interface TenantJobs {
+  /** The share of the workers that a tenant has while others have work too, as against 1; over 0. Holds at once. */
+  setWeight(tenant: string, weight: number): Promise<void>;
+  /** Shares of those tenants whose share is not 1. */
+  weights(tenants: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  close(): void;
+}
+
+/** Opens it over one connection. Returns at once, also when Redis is down. */
+export function createTenantJobs(options: {
+  /** As for `createJobClient`. */
+  readonly redis: string;
+  readonly settings?: Partial<JobSettings>;
+}): TenantJobs {
+  return new RedisTenantJobs(connectRedis(options.redis, "producer"), { ...JOB_SETTINGS, ...options.settings });
+}
+
+class RedisTenantJobs implements TenantJobs {
+  readonly #lanes: readonly Lane[];
+
+  constructor(
+    private readonly redis: Redis,
+    private readonly settings: JobSettings,
+  ) {
+    const keys = jobKeys(settings.prefix);
+    const lanes = Object.entries(settings.lanes) as [LaneName, LaneSettings][];
+    this.#lanes = lanes.map(([name, lane]) => new Lane({ redis, tag: keys.lane(name), settings: lane }));
+  }
+
+  async setWeight(tenant: string, weight: number): Promise<void> {
+    await this.#call(() => Promise.all(this.#lanes.map((lane) => lane.setWeight(tenant, weight))));
+  }
+
+  async weights(tenants: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const [lane] = this.#lanes;
+    if (lane === undefined || tenants.length === 0) return new Map();
+    return this.#call(() => lane.weights(tenants));
+  }
+
+  close(): void {
+    this.redis.disconnect();
+  }
+
+  #call<T>(calls: () => Promise<T>): Promise<T> {
+    return bounded(this.redis, this.settings, calls);
+  }
+}
