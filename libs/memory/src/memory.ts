@@ -36,6 +36,8 @@ export interface Memory {
   readonly nodes: number;
   /** o200k tokens of all live texts. */
   readonly tokens: number;
+  /** UTF-8 bytes of what the live nodes say (`stateBytes`). */
+  readonly bytes: number;
   /** Changes when a type, name, kind or relation appears or disappears; plans are cached by it. */
   readonly schemaVersion: number;
   /** Milliseconds since the epoch. */

@@ -16,7 +16,7 @@ const memory = {
   ...{ id: MEMORY, name: "trip", labels: { user: "u1" }, structure: "artifact", templates: {} },
   embeddingModel: "all-MiniLM-L6-v2@8199be6f699a",
   scoring: { scorer: "hybrid", a: 0.4, entailmentTemplate: "This is about {}." },
-  ...{ revision: 1, nodes: 7, tokens: 58, createdAt: AT, updatedAt: AT },
+  ...{ revision: 1, nodes: 7, tokens: 58, bytes: 412, createdAt: AT, updatedAt: AT },
 };
 
 const job = {

@@ -75,6 +75,7 @@ export const memoryShape = z
     revision: z.number().int(),
     nodes: z.number().int(),
     tokens: z.number().int().meta({ description: "o200k tokens of all texts." }),
+    bytes: z.number().int().meta({ description: "UTF-8 bytes of what the nodes say: types, attributes, metadata." }),
     createdAt: instant,
     updatedAt: instant,
   })
@@ -130,6 +131,7 @@ export function memoryToWire(memory: Memory): MemoryShape {
     revision: memory.revision,
     nodes: memory.nodes,
     tokens: memory.tokens,
+    bytes: memory.bytes,
     createdAt: new Date(memory.createdAt).toISOString(),
     updatedAt: new Date(memory.updatedAt).toISOString(),
   };

@@ -70,6 +70,15 @@ export interface DeletionCounts {
   readonly blobs: number;
 }
 
+/** What a tenant has stored: sums over the counters of its memories, which every commit keeps. */
+export interface TenantTotals {
+  readonly memories: number;
+  /** Live nodes. */
+  readonly nodes: number;
+  /** UTF-8 bytes of what they say. */
+  readonly bytes: number;
+}
+
 /** A child as the tree route and the inserts see it. */
 export interface ChildPage {
   readonly nodes: readonly (NodeState & { readonly children: number })[];
@@ -95,6 +104,8 @@ export interface TreeStore {
       readonly after?: string;
     },
   ): Promise<readonly Memory[]>;
+  /** O(memories of the tenant), over their counters alone. */
+  totals(tenant: string): Promise<TenantTotals>;
   updateMemory(scope: MemoryScope, patch: MemoryPatch, time: number): Promise<Memory>;
   /** Every row of the memory in every table of this store, in one transaction. */
   deleteMemory(scope: MemoryScope): Promise<DeletionCounts>;

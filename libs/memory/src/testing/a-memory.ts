@@ -15,6 +15,7 @@ export function aMemory(changes: Partial<Memory> = {}): Memory {
     revision: 0,
     nodes: 0,
     tokens: 0,
+    bytes: 0,
     schemaVersion: 0,
     createdAt: 0,
     updatedAt: 0,

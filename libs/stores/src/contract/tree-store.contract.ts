@@ -44,7 +44,7 @@ function describeMemories(opened: Opened): void {
     const memory = await tree.createMemory(TENANT, made);
     expect(memory).toEqual({
       ...made,
-      ...{ tenant: TENANT, revision: 0, nodes: 0, tokens: 0, schemaVersion: 0, updatedAt: 1_000 },
+      ...{ tenant: TENANT, revision: 0, nodes: 0, tokens: 0, bytes: 0, schemaVersion: 0, updatedAt: 1_000 },
     });
     expect(await tree.getMemory(SCOPE)).toEqual(memory);
     expect((await tree.schema(SCOPE)).types).toEqual([]);
@@ -190,6 +190,25 @@ function describeCommits(opened: Opened): void {
     const memory = await grow(opened(), [state("a0", "A"), state("a0.a0", "B"), state("a0.a1", "B", { tokens: 7 })]);
     expect(memory).toMatchObject({ revision: 1, nodes: 3, tokens: 13, updatedAt: 2_000 });
     expect((await tree.nodes(SCOPE, 1, ["nod_a0.a1"]))[0]).toEqual({ ...state("a0.a1", "B", { tokens: 7 }), born: 1 });
+  });
+
+  test("a memory counts the bytes of what its live nodes say, and a tenant has the sums of its memories", async () => {
+    const { tree } = opened();
+    expect(await tree.totals(TENANT)).toEqual({ memories: 0, nodes: 0, bytes: 0 });
+    const says = (name: string) => ({ attributes: { name }, metadata: { from: "mail" } });
+    const stateOf = (name: string) => 1 + JSON.stringify({ name }).length + JSON.stringify({ from: "mail" }).length;
+    const first = [state("a0", "A", says("one")), state("a0.a0", "B", says("üö"))];
+    const { bytes } = await grow(opened(), first);
+    // Two letters of two bytes each.
+    expect(bytes).toBe(stateOf("one") + stateOf("uo") + 2);
+    await tree.createMemory(TENANT, newMemory("mem_2"));
+    expect(await tree.totals(TENANT)).toEqual({ memories: 2, nodes: 2, bytes });
+    const edit = change(1, { ends: ["nod_a0", "nod_a0.a0"], states: [state("a0", "A", says("longer"))] });
+    await tree.commit(SCOPE, edit);
+    expect(await tree.getMemory(SCOPE)).toMatchObject({ nodes: 1, bytes: stateOf("longer") });
+    expect(await tree.totals("ten_other")).toEqual({ memories: 0, nodes: 0, bytes: 0 });
+    await tree.deleteMemory(SCOPE);
+    expect(await tree.totals(TENANT)).toEqual({ memories: 1, nodes: 0, bytes: 0 });
   });
 
   test("another head than the change was made on is a conflict that changes nothing", async () => {

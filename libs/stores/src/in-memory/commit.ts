@@ -1,5 +1,5 @@
 import { EspalierError, type MemoryScope, NODE_FIELD, RETENTION_SECONDS } from "#core";
-import type { ChangeSet, CommitResult, MemorySchema } from "#memory";
+import { stateBytes, type ChangeSet, type CommitResult, type MemorySchema } from "#memory";
 import { addRows } from "./outbox-rows.js";
 import { schemaOf } from "./schema.js";
 import { liveStates, stateKey, type StoredMemory, type StoredState, type Tables } from "./tables.js";
@@ -37,6 +37,7 @@ export function commit(tables: Tables, scope: MemoryScope, change: ChangeSet): C
     revision,
     nodes: live.length,
     tokens: live.reduce((sum, { tokens }) => sum + tokens, 0),
+    bytes: live.reduce((sum, state) => sum + stateBytes(state), 0),
     schemaVersion: stored.memory.schemaVersion + (sameShape(schema, schemaOf(live, 0)) ? 0 : 1),
     updatedAt: change.time,
   };

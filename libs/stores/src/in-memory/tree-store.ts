@@ -8,6 +8,7 @@ import type {
   MemoryPatch,
   MemorySchema,
   NewMemory,
+  TenantTotals,
   TreeStore,
 } from "#memory";
 import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
@@ -28,7 +29,7 @@ export class InMemoryTreeStore implements TreeStore {
     if (this.tables.memories.has(key)) throw new Error(`The memory ${id} exists.`);
     const created: Memory = {
       ...memory,
-      ...{ tenant, revision: 0, nodes: 0, tokens: 0, schemaVersion: 0, createdAt, updatedAt: createdAt },
+      ...{ tenant, revision: 0, nodes: 0, tokens: 0, bytes: 0, schemaVersion: 0, createdAt, updatedAt: createdAt },
     };
     this.tables.memories.set(key, {
       memory: structuredClone(created),
@@ -39,6 +40,13 @@ export class InMemoryTreeStore implements TreeStore {
       terms: new Map(),
     });
     return created;
+  }
+
+  async totals(tenant: string): Promise<TenantTotals> {
+    this.tables.checkOpen();
+    const own = [...this.tables.memories.values()].filter(({ memory }) => memory.tenant === tenant);
+    const sum = (of: "nodes" | "bytes"): number => own.reduce((total, { memory }) => total + memory[of], 0);
+    return { memories: own.length, nodes: sum("nodes"), bytes: sum("bytes") };
   }
 
   async getMemory(scope: MemoryScope): Promise<Memory> {

@@ -1,5 +1,5 @@
 import { type Attributes, fieldText, type NodeState } from "#core";
-import type { ChangeSet, NewState } from "#memory";
+import { stateBytes, type ChangeSet, type NewState } from "#memory";
 import { termWeights } from "#scoring";
 import { kindOf, ROOT_TYPE } from "../value-kinds.js";
 
@@ -30,6 +30,7 @@ export interface FoundStates {
 export interface ChangeCounts {
   readonly nodes: number;
   readonly tokens: number;
+  readonly bytes: number;
   /** Change of the number of children, by parent. */
   readonly children: ReadonlyMap<string | null, number>;
   /** Change per entry of the schema (`schemaEntry`); none is 0. */
@@ -74,7 +75,8 @@ export function countChange(change: ChangeSet, { ended, parents, staying }: Foun
   }
   return {
     nodes: change.states.length - ended.size,
-    tokens: sumOfTokens(change.states) - sumOfTokens([...ended.values()]),
+    tokens: sumOver(change.states, ({ tokens }) => tokens) - sumOver([...ended.values()], ({ tokens }) => tokens),
+    bytes: sumOver(change.states, stateBytes) - sumOver([...ended.values()], stateBytes),
     children: withoutZeros(children),
     schema: withoutZeros(schema),
   };
@@ -121,5 +123,5 @@ function bump<Key>(counts: Map<Key, number>, key: Key, by: number): void {
 const withoutZeros = <Key>(counts: ReadonlyMap<Key, number>): ReadonlyMap<Key, number> =>
   new Map([...counts].filter(([, count]) => count !== 0));
 
-const sumOfTokens = (states: readonly Pick<NodeState, "tokens">[]): number =>
-  states.reduce((sum, { tokens }) => sum + tokens, 0);
+const sumOver = (states: readonly NewState[], of: (state: NewState) => number): number =>
+  states.reduce((sum, state) => sum + of(state), 0);

@@ -113,7 +113,7 @@ SET t.documents = t.documents + toInteger(term.documents)`,
   finish: `
 MATCH (m:Memory {key: $memory})
 SET m.revision = toInteger($revision), m.allocated = toInteger($revision), m.nodes = m.nodes + toInteger($nodes),
-  m.tokens = m.tokens + toInteger($tokens), m.children = m.children + toInteger($children),
+  m.tokens = m.tokens + toInteger($tokens), m.bytes = m.bytes + toInteger($bytes), m.children = m.children + toInteger($children),
   m.schemaVersion = m.schemaVersion + toInteger($schemaChanges), m.updatedAt = toInteger($time),
   m.purged = CASE WHEN $ends THEN toInteger($revision) ELSE m.purged END
 CREATE (:Revision {memory: $memory, revision: toInteger($revision), author: $author, message: $message,

@@ -289,6 +289,7 @@ class Commit {
     });
     await transaction.run(COMMIT.finish, {
       ...{ memory: this.#memory, revision: plan.revision, nodes: plan.counts.nodes, tokens: plan.counts.tokens },
+      bytes: plan.counts.bytes,
       ...{ children: plan.counts.children.get(null) ?? 0, schemaChanges: schemaChanged ? 1 : 0 },
       ...{ ends: this.#ends.length > 0, author, message, time, ...inbox, result },
     });

@@ -1,6 +1,20 @@
 import { OUTBOX_SCHEMA } from "./outbox-schema.js";
 
 /**
+ * What the live nodes of memories say, counted anew. Cypher counts characters, so that of what was stored before this a part
+ * that is not ASCII counts for less. An index has the sums of a tenant's memories at hand.
+ */
+const BYTES: readonly string[] = [
+  `MATCH (m:Memory) WHERE m.bytes IS NULL
+CALL (m) {
+  MATCH (n:Node) WHERE n.live = m.key AND n.died = ${Number.MAX_SAFE_INTEGER}
+  RETURN coalesce(sum(size(n.type) + size(n.attributes) + size(n.metadata)), 0) AS bytes
+}
+SET m.bytes = bytes`,
+  "CREATE INDEX memory_counts IF NOT EXISTS FOR (m:Memory) ON (m.tenant, m.nodes, m.bytes)",
+];
+
+/**
  * Constraints and indexes, by number; a migration that was released is never changed. Each is a list of statements that can
  * be run again; every one names what it makes.
  *
@@ -33,4 +47,5 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE INDEX tenant_name IF NOT EXISTS FOR (t:Tenant) ON (t.name, t.id)",
     "CREATE CONSTRAINT api_key_name IF NOT EXISTS FOR (k:ApiKey) REQUIRE k.id IS UNIQUE",
   ],
+  BYTES,
 ];

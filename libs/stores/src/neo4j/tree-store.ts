@@ -9,13 +9,14 @@ import type {
   MemoryPatch,
   MemorySchema,
   NewMemory,
+  TenantTotals,
   TreeStore,
 } from "#memory";
 import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
 import { commitChange, findInInbox } from "./commit.js";
 import type { Database } from "./database.js";
 import { clearGround, deleteMemory } from "./delete-memory.js";
-import { createMemory, listMemories, readMemory, updateMemory } from "./memories.js";
+import { createMemory, listMemories, readMemory, sumMemories, updateMemory } from "./memories.js";
 import { track } from "./outbox-tracking.js";
 import { readPaths } from "./read-paths.js";
 import { readSchema } from "./schema.js";
@@ -48,6 +49,10 @@ export class Neo4jTreeStore implements TreeStore {
 
   getMemory(scope: MemoryScope): Promise<Memory> {
     return this.database.read((transaction) => readMemory(transaction, scope));
+  }
+
+  totals(tenant: string): Promise<TenantTotals> {
+    return this.database.read((transaction) => sumMemories(transaction, tenant));
   }
 
   listMemories(tenant: string, query: Parameters<TreeStore["listMemories"]>[1]): Promise<readonly Memory[]> {

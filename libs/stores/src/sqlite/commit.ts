@@ -10,7 +10,7 @@
  * Nothing is visible before the transaction ends, and nothing of it is left if the process dies in it.
  */
 import { EspalierError, type MemoryScope, RETENTION_SECONDS } from "#core";
-import type { ChangeSet, CommitResult, NewState } from "#memory";
+import { stateBytes, type ChangeSet, type CommitResult, type NewState } from "#memory";
 import { ROOT_TYPE } from "../value-kinds.js";
 import type { Connection } from "./connection.js";
 import { findHead, type MemoryHead } from "./memories.js";
@@ -97,6 +97,7 @@ class Commit {
   readonly #types = new Map<string, string>();
   #nodes = 0;
   #tokens = 0;
+  #bytes = 0;
   #texts = 0;
   #firstState = 1;
   #lastState = 0;
@@ -153,11 +154,11 @@ class Commit {
     this.#countChildren();
     const changed = this.#schema.apply(connection, memory.row);
     connection.run(
-      `UPDATE memories SET revision = ?, nodes = nodes + ?, tokens = tokens + ?, texts = texts + ?, children = children + ?,
-         schema_version = schema_version + ?, updated_at = ? WHERE row = ?`,
+      `UPDATE memories SET revision = ?, nodes = nodes + ?, tokens = tokens + ?, bytes = bytes + ?, texts = texts + ?,
+         children = children + ?, schema_version = schema_version + ?, updated_at = ? WHERE row = ?`,
       [
-        ...[revision, this.#nodes, this.#tokens, this.#texts, this.#children.get(null) ?? 0, changed ? 1 : 0],
-        ...[change.time, memory.row],
+        ...[revision, this.#nodes, this.#tokens, this.#bytes, this.#texts, this.#children.get(null) ?? 0],
+        ...[changed ? 1 : 0, change.time, memory.row],
       ],
     );
     connection.run("INSERT INTO revisions VALUES (?, ?, ?, ?, ?, ?, ?)", [
@@ -214,6 +215,7 @@ class Commit {
   #count(state: NewState, sign: 1 | -1): void {
     this.#nodes += sign;
     this.#tokens += sign * state.tokens;
+    this.#bytes += sign * stateBytes(state);
     if (state.text !== "") this.#texts += sign;
     this.#children.set(state.parentId, (this.#children.get(state.parentId) ?? 0) + sign);
     this.#schema.count(state, sign);

@@ -1,5 +1,5 @@
 import { EspalierError, type MemoryScope } from "#core";
-import type { Memory, MemoryPatch, NewMemory, ScoringSettings, Structure } from "#memory";
+import type { Memory, MemoryPatch, NewMemory, ScoringSettings, Structure, TenantTotals } from "#memory";
 import type { Connection } from "./connection.js";
 import type { Liveness } from "./states.js";
 
@@ -17,13 +17,14 @@ interface MemoryRow {
   readonly revision: number;
   readonly nodes: number;
   readonly tokens: number;
+  readonly bytes: number;
   readonly schema_version: number;
   readonly created_at: number;
   readonly updated_at: number;
 }
 
 const COLUMNS = `row, tenant, id, name, labels, structure, templates, scoring, embedding_model, next_embedding_model,
-  revision, nodes, tokens, schema_version, created_at, updated_at`;
+  revision, nodes, tokens, bytes, schema_version, created_at, updated_at`;
 
 /** What every call needs of its memory: the row that stands for (tenant, memory), and the head. */
 export interface MemoryHead {
@@ -96,6 +97,16 @@ export function updateMemory(connection: Connection, scope: MemoryScope, patch: 
     writeLabels(connection, scope, row, patch.labels);
   }
   return readMemory(connection, scope);
+}
+
+/** One statement over an index alone. */
+export function sumMemories(connection: Connection, tenant: string): TenantTotals {
+  const totals = connection.get<TenantTotals>(
+    `SELECT count(*) AS memories, coalesce(sum(nodes), 0) AS nodes, coalesce(sum(bytes), 0) AS bytes
+     FROM memories INDEXED BY memories_by_counts WHERE tenant = ?`,
+    [tenant],
+  );
+  return totals ?? { memories: 0, nodes: 0, bytes: 0 };
 }
 
 /** Ids are time-ordered, so the order of ids is the order of creation, and a page can begin after one that is gone. */
@@ -172,6 +183,7 @@ function memoryOf(row: MemoryRow): Memory {
     ...(row.next_embedding_model !== null && { nextEmbeddingModel: row.next_embedding_model }),
     revision: row.revision,
     nodes: row.nodes,
+    bytes: row.bytes,
     tokens: row.tokens,
     schemaVersion: row.schema_version,
     createdAt: row.created_at,

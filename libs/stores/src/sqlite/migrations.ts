@@ -213,8 +213,17 @@ CREATE INDEX tenants_by_name ON tenants (name, id);
 CREATE UNIQUE INDEX api_keys_by_id ON api_keys (id);
 `;
 
+const BYTES: Migration = `
+ALTER TABLE memories ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
+UPDATE memories SET bytes = (
+  SELECT coalesce(sum(octet_length(type) + octet_length(attributes) + octet_length(metadata)), 0)
+  FROM states WHERE memory = memories.row AND head = 1
+);
+CREATE INDEX memories_by_counts ON memories (tenant, nodes, bytes);
+`;
+
 /** The tables of `espalier.db`: what must not be lost. */
-export const TREE_MIGRATIONS: readonly Migration[] = [TREES + VECTORS + TERMS + SIDE, TENANTS];
+export const TREE_MIGRATIONS: readonly Migration[] = [TREES + VECTORS + TERMS + SIDE, TENANTS, BYTES];
 
 /**
  * The tables of `espalier-cache.db`: what can be computed again. A row's age is its row id. The counters spare a count of

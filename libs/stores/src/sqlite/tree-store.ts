@@ -8,6 +8,7 @@ import type {
   MemoryPatch,
   MemorySchema,
   NewMemory,
+  TenantTotals,
   TreeStore,
 } from "#memory";
 import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
@@ -16,7 +17,7 @@ import { commitChange, findInInbox } from "./commit.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
 import type { MemoryImages } from "./image/memory-images.js";
-import { createMemory, findHead, listMemories, livenessAt, readMemory, updateMemory } from "./memories.js";
+import { createMemory, findHead, listMemories, livenessAt, readMemory, sumMemories, updateMemory } from "./memories.js";
 import { readPaths } from "./read-paths.js";
 import { readSchema } from "./schema.js";
 import { executeEvidence, executeRun } from "./structure.js";
@@ -44,6 +45,10 @@ export class SqliteTreeStore implements TreeStore {
 
   getMemory(scope: MemoryScope): Promise<Memory> {
     return this.database.read((connection) => readMemory(connection, scope));
+  }
+
+  totals(tenant: string): Promise<TenantTotals> {
+    return this.database.read((connection) => sumMemories(connection, tenant));
   }
 
   listMemories(tenant: string, query: Parameters<TreeStore["listMemories"]>[1]): Promise<readonly Memory[]> {
