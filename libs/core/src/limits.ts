@@ -158,8 +158,8 @@ export const LIMITS = {
   storeBatchBytes: 8 * 1024 * 1024,
   /** Contexts that a filter in the vector store names; more are sorted out by the caller. */
   filterContexts: 1_000,
-  /** Texts that a query weighs itself because their points are not stored yet; more is back-pressure (`store_unavailable`). */
-  pendingTexts: 100_000,
+  /** Texts in one read of those whose points are not stored yet: a query that weighs them itself holds no more at a time. */
+  pendingPageTexts: 2_000,
   /** Tenants of one look at the outbox; those that wait longest are in it. */
   relayTenants: 1_000,
   /** Texts of a claim: enough for two batches of a local model, little enough that a lost one costs a minute. */

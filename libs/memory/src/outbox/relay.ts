@@ -59,7 +59,7 @@ export class Relay {
     const load = await score.load();
     const room = Math.max(waiting, load.active) - load.waiting;
     if (room <= 0) return NOTHING;
-    const backlog = await outbox.backlog(LIMITS.relayTenants);
+    const backlog = await outbox.backlog(LIMITS.relayTenants, LIMITS.relayBatchFewRows);
     const few = backlog.reduce((sum, { rows }) => sum + rows, 0) < LIMITS.relayBatchFewRows;
     if (few && load.waiting > 0) return NOTHING;
     this.#ring.sync(backlog.map(({ tenant }) => tenant));

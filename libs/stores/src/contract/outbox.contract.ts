@@ -317,24 +317,62 @@ function describePointLedger(of: () => { readonly apart: TreeApart; readonly sco
     await commit(apart, scope, [state("a2", "Leaf")], ["nod_a0.a1"]);
     await apart.ledger.settle(scope, MODEL, [point("nod_a0.a0")]);
     const ids = async (revision: number, options: Parameters<PointLedger["pending"]>[2]): Promise<readonly string[]> =>
-      (await apart.ledger.pending(scope, { ...READ, revision }, options)).map(({ pathKey }) => pathKey);
+      (await apart.ledger.pending(scope, { ...READ, revision }, options)).points.map(({ pathKey }) => pathKey);
     expect(await ids(2, { limit: 10 })).toEqual(["a0", "a1", "a2"]);
     expect(await ids(1, { limit: 10 })).toEqual(["a0", "a0.a1", "a1"]);
     expect(await ids(1, { limit: 2 })).toEqual(["a0", "a0.a1"]);
-    expect(await ids(2, { limit: 10, task: "payload" })).toEqual([]);
+    expect(await ids(1, { limit: 2, after: "a0.a0" })).toEqual(["a0.a1", "a1"]);
     const under = { type: "Leaf", scope: { kind: "descendants", of: ["a0"] } } as const;
     const children = { type: "Leaf", scope: { kind: "children", of: ["nod_a0", null] } } as const;
     expect(await ids(1, { limit: 10, filter: under })).toEqual(["a0.a1"]);
     expect(await ids(2, { limit: 10, filter: children })).toEqual(["a1", "a2"]);
+    expect(await ids(2, { limit: 10, filter: children, after: "a1" })).toEqual(["a2"]);
+    expect(await ids(1, { limit: 10, filter: under, after: "a1" })).toEqual([]);
+    await commit(apart, scope, [], ["nod_a0.a0"]);
+    expect(await ids(3, { limit: 10, filter: under })).toEqual([]);
+  });
+
+  test("pages of pending points are in document order and end", async () => {
+    const { apart, scope } = of();
+    const keys = ["a0", "a0.a0", "a0.a1", "a1", "a2"];
+    await grow(
+      apart,
+      scope,
+      keys.map((key) => state(key, "Leaf")),
+    );
+    const found: string[] = [];
+    let after: string | undefined;
+    do {
+      const page = await apart.ledger.pending(scope, READ, { limit: 2, ...(after !== undefined && { after }) });
+      expect(page.points.length).toBeLessThanOrEqual(2);
+      found.push(...page.points.map(({ pathKey }) => pathKey));
+      after = page.next;
+    } while (after !== undefined);
+    expect(found).toEqual(keys);
+    expect(await apart.ledger.pending(scope, READ, { limit: 10 })).not.toHaveProperty("next");
+  });
+
+  test("which of some states wait for their vectors is told by name", async () => {
+    const { apart, scope } = of();
+    await grow(apart, scope, [state("a0", "Leaf"), state("a1", "Leaf"), state("a2", "Leaf")]);
+    await apart.ledger.settle(scope, MODEL, [point("nod_a1")]);
+    const among = async (): Promise<readonly string[]> => {
+      const named = ["nod_a0", "nod_a1", "nod_none"].map((id) => ({ id, born: 1 }));
+      return (await apart.ledger.pendingAmong(scope, READ, named)).map(({ id, text }) => `${id} ${text}`);
+    };
+    expect(await among()).toEqual(["nod_a0 text of a0"]);
+    await commit(apart, scope, [], ["nod_a1"]);
+    // What is left of it is its payload.
+    expect(await among()).toEqual(["nod_a0 text of a0"]);
   });
 
   test("a field that was not tracked is tracked by the first read of what is pending", async () => {
     const { apart, scope } = of();
     await grow(apart, scope, [state("a0", "Topic"), state("a1", "Topic", { attributes: {} })]);
     const read = { model: MODEL, field: "name", revision: 1 };
-    const [found, ...more] = await apart.ledger.pending(scope, read, { limit: 10 });
-    expect(more).toEqual([]);
-    expect(found).toMatchObject({ id: "nod_a0", field: "name", text: "Topic a0", task: "vector" });
+    const { points, next } = await apart.ledger.pending(scope, read, { limit: 10 });
+    expect(next).toBeUndefined();
+    expect(points).toEqual([expect.objectContaining({ id: "nod_a0", field: "name", text: "Topic a0" })]);
     expect(await apart.outbox.tracked(scope, MODEL)).toEqual([NODE_FIELD, "name"]);
   });
 

@@ -1,5 +1,5 @@
 import type { MemoryScope, NodeFilter, NodeKey } from "#core";
-import type { OutboxTask, StoredPoint } from "#memory";
+import type { StoredPoint } from "#memory";
 import type { LexicalStatistics, StateRef } from "#scoring";
 
 /** What a point is made of beside its vector. */
@@ -11,9 +11,11 @@ export interface PointSource extends NodeKey {
   readonly died?: number;
 }
 
-/** A state whose point is not as the tree says. */
-export interface PendingPoint extends PointSource {
-  readonly task: OutboxTask;
+/** A page of points that wait for their vectors, in document order. */
+export interface PendingPage {
+  readonly points: readonly PointSource[];
+  /** Where the next page begins; absent: there is none. */
+  readonly next?: string;
 }
 
 /**
@@ -29,14 +31,21 @@ export interface PointLedger {
     refs: readonly (StateRef & { readonly field: string })[],
   ): Promise<readonly PointSource[]>;
   /**
-   * States that are live at the revision and whose point of that model and field has an outbox row, in document order; of
-   * the filter if there is one. A field that is not tracked yet is tracked first. One statement when nothing is pending.
+   * A page of the states that are live at the revision and whose point of that model and field waits for its vector, of the
+   * filter if there is one. The first page tracks a field that is not tracked yet. A page costs one read over the waiting
+   * rows of the filter's subtrees, from where it begins to the last of its `limit`; all pages together read each row once.
    */
   pending(
     scope: MemoryScope,
     read: { readonly model: string; readonly field: string; readonly revision: number },
-    options: { readonly filter?: NodeFilter; readonly task?: OutboxTask; readonly limit: number },
-  ): Promise<readonly PendingPoint[]>;
+    options: { readonly filter?: NodeFilter; readonly after?: string; readonly limit: number },
+  ): Promise<PendingPage>;
+  /** Those of named states whose point of a tracked field waits for its vector. One statement; O(states). */
+  pendingAmong(
+    scope: MemoryScope,
+    read: { readonly model: string; readonly field: string },
+    states: readonly StateRef[],
+  ): Promise<readonly PointSource[]>;
   /** Points under that model and field whose `payload` row waits, whatever the revision: states that have ended. */
   ended(
     scope: MemoryScope,

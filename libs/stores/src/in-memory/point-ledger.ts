@@ -1,7 +1,7 @@
 import { EspalierError, fieldText, type MemoryScope } from "#core";
 import type { StoredPoint } from "#memory";
 import { type LexicalStatistics, type StateRef, termWeights } from "#scoring";
-import type { PendingPoint, PointLedger, PointSource } from "../distributed/point-ledger.js";
+import type { PendingPage, PointLedger, PointSource } from "../distributed/point-ledger.js";
 import { indexedFields } from "./commit.js";
 import { isInFilter, keyOfState } from "./filter.js";
 import { findState, isRowOf, newRow, rowKey, trackField } from "./outbox-rows.js";
@@ -33,19 +33,30 @@ export class InMemoryPointLedger implements PointLedger {
   async pending(
     scope: MemoryScope,
     { model, field, revision }: Parameters<PointLedger["pending"]>[1],
-    { filter, task, limit }: Parameters<PointLedger["pending"]>[2],
-  ): Promise<readonly PendingPoint[]> {
+    { filter, after = "", limit }: Parameters<PointLedger["pending"]>[2],
+  ): Promise<PendingPage> {
     const stored = this.tables.find(scope);
     trackField(this.outbox, scope, stored, { model, field });
-    const tasks = new Map(this.outbox.rows.map((row) => [rowKey(row.scope, row), row.task]));
-    return liveStates(stored, revision)
-      .filter((state) => filter === undefined || isInFilter(state, filter))
-      .flatMap((state) => {
-        const found = tasks.get(rowKey(scope, { id: state.id, born: state.born, model, field }));
-        if (found === undefined || (task ?? found) !== found) return [];
-        return sourceOf(state, field).map((source) => ({ ...source, task: found }));
-      })
-      .slice(0, limit);
+    const rest = liveStates(stored, revision).filter(
+      (state) => state.pathKey > after && (filter === undefined || isInFilter(state, filter)),
+    );
+    const found = this.#waiting(scope, { model, field }, rest);
+    const points = found.slice(0, limit);
+    const last = points.at(-1);
+    return { points, ...(found.length > limit && last !== undefined && { next: last.pathKey }) };
+  }
+
+  async pendingAmong(
+    scope: MemoryScope,
+    read: { readonly model: string; readonly field: string },
+    states: readonly StateRef[],
+  ): Promise<readonly PointSource[]> {
+    const stored = this.tables.find(scope);
+    return this.#waiting(
+      scope,
+      read,
+      states.flatMap((ref) => findState(stored, ref) ?? []),
+    );
   }
 
   async ended(
@@ -112,6 +123,19 @@ export class InMemoryPointLedger implements PointLedger {
     const documents = texts.map(termWeights);
     const frequencies = terms.map((term) => [term, documents.filter((weights) => weights.has(term)).length] as const);
     return { documents: documents.length, frequencies: new Map(frequencies.filter(([, count]) => count > 0)) };
+  }
+
+  /** Points of those of the states whose row waits for a vector. */
+  #waiting(
+    scope: MemoryScope,
+    { model, field }: { readonly model: string; readonly field: string },
+    states: readonly StoredState[],
+  ): readonly PointSource[] {
+    const rows = this.outbox.rows.filter(({ task }) => task === "vector").map((row) => rowKey(row.scope, row));
+    const waiting = new Set(rows);
+    return states
+      .filter(({ id, born }) => waiting.has(rowKey(scope, { id, born, model, field })))
+      .flatMap((state) => sourceOf(state, field));
   }
 }
 

@@ -22,8 +22,8 @@ export class InMemoryPoints extends InMemoryVectorStore implements VectorStore, 
     limit: number,
   ): ReturnType<VectorStore["missing"]> {
     if ("states" in of) return super.missing(scope, read, of, limit);
-    const pending = await this.ledger.pending(scope, read, { filter: of.filter, task: "vector", limit });
-    return pending.map(({ id, born, text }) => ({ id, born, text }));
+    const { points } = await this.ledger.pending(scope, read, { filter: of.filter, limit });
+    return points.map(({ id, born, text }) => ({ id, born, text }));
   }
 
   override async upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void> {

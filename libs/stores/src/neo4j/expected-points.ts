@@ -53,6 +53,7 @@ RETURN key`,
 
   pending: `
 MATCH (o:Outbox) WHERE o.memory = $memory AND o.model = $model AND o.field >= '' AND o.task >= ''
+  AND o.path >= ''
 WITH o.memory AS memory, o.revision AS revision, count(*) AS rows, count(o.failed) AS failed
 MATCH (m:Memory {key: memory}) WHERE m.revision >= revision
 RETURN sum(rows) AS pending, sum(failed) AS failed`,

@@ -1,16 +1,8 @@
 const KEY_COLUMNS = `n.id AS id, n.born AS born, n.type AS type, n.parent AS parent, n.pathKey AS pathKey, n.depth AS depth,
   CASE WHEN n.died <= m.revision THEN n.died END AS died`;
 
-const pendingOf = (condition: string): string => `
-MATCH (m:Memory {key: $memory})
-MATCH (o:Outbox) WHERE o.memory = m.key AND o.model = $model AND o.field = $field AND o.task IN $tasks
-  AND o.revision <= m.revision
-MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
-WHERE n.born <= toInteger($revision) AND n.died > toInteger($revision)
-  AND ($type IS NULL OR n.type = $type) AND ${condition}
-WITH m, n, o.task AS task ORDER BY n.pathKey LIMIT toInteger($limit)
-RETURN task, CASE $field WHEN '' THEN n.text ELSE n.attributes END AS source, ${KEY_COLUMNS}
-ORDER BY pathKey`;
+/** The text of the field, or the attributes that it is cut from. */
+const SOURCE_COLUMN = "CASE $field WHEN '' THEN n.text ELSE n.attributes END AS source";
 
 /** The statements of the point ledger. `$memory` is the memory's key. */
 export const LEDGER = {
@@ -31,14 +23,37 @@ MATCH (m:Memory {key: $memory})
 OPTIONAL MATCH (t:Tracked {memory: m.key, model: $model, field: $field})
 RETURN t.done AS done`,
 
-  pending: pendingOf("true"),
-  pendingUnder: pendingOf("any(path IN $paths WHERE n.pathKey STARTS WITH path)"),
-  pendingChildren: pendingOf("n.parent IN $parents"),
+  /**
+   * States of `$ranges` of path keys, in document order as the index has them: no more rows are read than it takes to find
+   * `$limit`. Those of `$parents` and of `$type` are looked out among them.
+   */
+  pending: `
+MATCH (m:Memory {key: $memory})
+UNWIND $ranges AS range
+CALL (m, range) {
+  MATCH (o:Outbox) WHERE o.memory = $memory AND o.model = $model AND o.field = $field AND o.task = 'vector'
+    AND o.path > range.low AND o.path < range.high AND o.revision <= m.revision
+  MATCH (n:Node {memory: $memory, id: o.id, born: o.born})
+  WHERE n.born <= toInteger($revision) AND n.died > toInteger($revision)
+    AND ($type IS NULL OR n.type = $type) AND ($parents IS NULL OR n.parent IN $parents)
+  RETURN n ORDER BY o.memory, o.model, o.field, o.task, o.path LIMIT toInteger($limit)
+}
+RETURN $field AS field, ${SOURCE_COLUMN}, ${KEY_COLUMNS}
+LIMIT toInteger($limit)`,
+
+  /** Those of the rows `$keys` that wait for their vectors. */
+  pendingAmong: `
+MATCH (m:Memory {key: $memory})
+UNWIND $keys AS key
+MATCH (o:Outbox {key: key}) WHERE o.task = 'vector' AND o.revision <= m.revision
+MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
+RETURN $field AS field, ${SOURCE_COLUMN}, ${KEY_COLUMNS}`,
 
   ended: `
 MATCH (m:Memory {key: $memory})
 OPTIONAL MATCH (o:Outbox)
-WHERE o.memory = m.key AND o.model = $model AND o.field = $field AND o.task = 'payload' AND o.revision <= m.revision
+WHERE o.memory = m.key AND o.model = $model AND o.field = $field AND o.task = 'payload' AND o.path >= ''
+  AND o.revision <= m.revision
 OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
 RETURN o.id AS id, o.born AS born, CASE WHEN n.died <= m.revision THEN n.died END AS died
 LIMIT toInteger($limit)`,
@@ -61,7 +76,7 @@ CALL (point, n, isTold) {
   WITH point, n, isTold WHERE NOT isTold
   MERGE (o:Outbox {key: point.key})
   ON CREATE SET o.memory = $memory, o.tenant = $tenant, o.id = point.id, o.born = toInteger(point.born), o.model = $model,
-    o.field = point.field, o.seq = timestamp()
+    o.field = point.field, o.path = n.pathKey, o.seq = timestamp()
   SET o.task = 'payload', o.revision = CASE WHEN n.died < toInteger($never) THEN n.died ELSE n.born END, o.tokens = 0, o.waiting = $tenant, o.due = 0, o.failures = 0
   REMOVE o.job, o.claim, o.failed, o.error
 }`,

@@ -62,7 +62,7 @@ async function alter(database: Database, statement: string): Promise<void> {
 }
 
 async function check(database: Database): Promise<void> {
-  const wanted = MIGRATIONS.flat().map(parse);
+  const wanted = schemaOf(MIGRATIONS.flat());
   const deadline = Date.now() + FILL_MS;
   for (;;) {
     const rows = await database.read((transaction) =>
@@ -91,14 +91,14 @@ function stateOf(wanted: SchemaObject, found: IndexRow | undefined): string {
 const unusable = (reason: string): EspalierError =>
   new EspalierError("store_unavailable", `Neo4j cannot be used: ${reason}.`);
 
-/** What a statement of a migration makes. */
-function parse(statement: string): SchemaObject {
-  const [, kind = "", name = "", label = "", properties = ""] =
-    /^CREATE (CONSTRAINT|INDEX) (\w+) IF NOT EXISTS FOR \(\w:(\w+)\) (?:REQUIRE|ON) (.+)$/.exec(statement) ?? [];
-  return {
-    name,
-    label,
-    properties: [...properties.matchAll(/\w\.(\w+)/g)].map(([, property = ""]) => property),
-    unique: kind === "CONSTRAINT",
-  };
+/** What the statements of all migrations make, less what they drop. */
+function schemaOf(statements: readonly string[]): readonly SchemaObject[] {
+  const dropped = new Set(statements.flatMap((statement) => /^DROP INDEX (\w+)/.exec(statement)?.[1] ?? []));
+  return statements.flatMap((statement) => {
+    const [, kind, name = "", label = "", properties = ""] =
+      /^CREATE (CONSTRAINT|INDEX) (\w+) IF NOT EXISTS FOR \(\w:(\w+)\) (?:REQUIRE|ON) (.+)$/.exec(statement) ?? [];
+    if (kind === undefined || dropped.has(name)) return [];
+    const named = [...properties.matchAll(/\w\.(\w+)/g)].map(([, property = ""]) => property);
+    return [{ name, label, properties: named, unique: kind === "CONSTRAINT" }];
+  });
 }

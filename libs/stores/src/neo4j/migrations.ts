@@ -1,4 +1,4 @@
-import { OUTBOX_SCHEMA } from "./outbox-schema.js";
+import { OUTBOX_BY_PATH, OUTBOX_SCHEMA } from "./outbox-schema.js";
 
 /**
  * What the live nodes of memories say, counted anew. Cypher counts characters, so that of what was stored before this a part
@@ -16,7 +16,7 @@ SET m.bytes = bytes`,
 
 /**
  * Constraints and indexes, by number; a migration that was released is never changed. Each is a list of statements that can
- * be run again; every one names what it makes.
+ * be run again; every one names what it makes or drops, or brings data in line.
  *
  * `:Node` is one state of a node; every node names its memory by `memory` (`tenant/id`). `live` is the memory again while the
  * state is, or was until a moment ago, of the head: an index over several properties holds only nodes that have them all, so
@@ -48,4 +48,5 @@ export const MIGRATIONS: readonly (readonly string[])[] = [
     "CREATE CONSTRAINT api_key_name IF NOT EXISTS FOR (k:ApiKey) REQUIRE k.id IS UNIQUE",
   ],
   BYTES,
+  OUTBOX_BY_PATH,
 ];

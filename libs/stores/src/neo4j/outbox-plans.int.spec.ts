@@ -15,7 +15,7 @@ import { TENANTS } from "./tenant-store.js";
 import { planOf, type StatementPlan } from "./testing/plan-of.js";
 
 /** Parameters that are not text. */
-const LISTS = ["jobs", "keys", "parents", "paths", "points", "refs", "scopes", "states", "tasks", "tenants", "terms"];
+const LISTS = ["jobs", "keys", "parents", "points", "ranges", "refs", "scopes", "states", "tasks", "tenants", "terms"];
 const NUMBERS = [
   "afterMs",
   "at",
@@ -25,6 +25,7 @@ const NUMBERS = [
   "deletedAt",
   "documents",
   "expiresAt",
+  "idleMs",
   "leaseMs",
   "limit",
   "lock",
@@ -66,6 +67,20 @@ await describeWithNeo4j("Neo4j: statements of the outbox, of keys, blobs and ten
     // One sort, of the rows that were claimed.
     expect(operators.filter((operator) => /Sort|Top/.test(operator))).toEqual(["Sort"]);
     expect(operators).toContain("Limit");
+  });
+
+  test("what waits is read in document order, and no more of it than is asked for", async () => {
+    const { operators, indexes } = await plan(LEDGER.pending);
+    expect(indexes).toContain("Outbox(memory, model, field, task, path)");
+    expect(operators.filter((operator) => /Sort|Top/.test(operator))).toEqual([]);
+  });
+
+  test("tenants with rows are found by seeks alone, and their oldest rows in order", async () => {
+    for (const text of [OUTBOX.tenantsAfter, OUTBOX.ofTenants]) {
+      const { operators, indexes } = await plan(text);
+      expect(new Set(indexes.filter((index) => index.startsWith("Outbox")))).toEqual(new Set(["Outbox(waiting, seq)"]));
+      expect(operators.filter((operator) => /Sort|Top/.test(operator))).toEqual([]);
+    }
   });
 
   test("a page of states is read in the order of its index", async () => {

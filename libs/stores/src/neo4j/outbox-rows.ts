@@ -15,6 +15,8 @@ export interface NewRow extends StateRef, TrackedField {
   /** Unique in the store. */
   readonly key: string;
   readonly task: OutboxTask;
+  /** Path key of the state. */
+  readonly path: string;
   /** The revision with which the row becomes visible. */
   readonly revision: number;
   readonly tokens: number;
@@ -39,7 +41,7 @@ RETURN t.model AS model, t.field AS field`,
 UNWIND $rows AS row
 MERGE (o:Outbox {key: row.key})
 ON CREATE SET o.changed = true, o.tenant = $tenant, o.memory = $memory, o.id = row.id, o.born = toInteger(row.born),
-  o.model = row.model, o.field = row.field, o.revision = toInteger(row.revision), o.job = row.job, o.seq = timestamp()
+  o.model = row.model, o.field = row.field, o.path = row.path, o.revision = toInteger(row.revision), o.job = row.job, o.seq = timestamp()
 ON MATCH SET o.changed = CASE WHEN o.task = 'payload' AND row.task = 'vector' THEN true END
 WITH o, row WHERE o.changed
 REMOVE o.changed, o.claim, o.failed, o.error
@@ -69,10 +71,10 @@ export function rowsOf(
     tracked
       .filter(({ field }) => (fieldText(state, field) ?? "") !== "")
       .map(({ model, field }) => {
-        const { id, born } = state;
+        const { id, born, pathKey: path } = state;
         const isWaitedFor = field === NODE_FIELD && model === waits?.model;
         return {
-          ...{ key: rowKey(memory, { model, field, id, born }), id, born, model, field, task },
+          ...{ key: rowKey(memory, { model, field, id, born }), id, born, model, field, task, path },
           revision: revision ?? born,
           tokens: task === "vector" ? fieldTokens(state, field) : 0,
           ...(isWaitedFor && { job: waits.job }),

@@ -6,38 +6,39 @@ const ROW_COLUMNS = `o.tenant AS tenant, o.memory AS memory, o.id AS id, o.born 
   o.task AS task, o.tokens AS tokens, o.job AS job, o.failures AS failures,
   CASE o.task WHEN 'vector' THEN CASE o.field WHEN '' THEN n.text ELSE n.attributes END END AS source`;
 
+/** Tenants that one statement finds. */
+export const NEXT_TENANTS = 16;
+
+/** From each tenant by name one seek to the next. */
+function nextTenants(): string {
+  const seeks = Array.from({ length: NEXT_TENANTS }, (_, at) => {
+    const before = at === 0 ? "$after" : `tenant${at - 1}`;
+    return `CALL (${at === 0 ? "" : before}) {
+  OPTIONAL MATCH (o:Outbox) WHERE o.waiting > ${before} AND o.seq >= 0
+  RETURN o.waiting AS tenant${at} ORDER BY o.waiting, o.seq LIMIT 1
+}`;
+  });
+  const names = seeks.map((_, at) => `tenant${at}`).join(", ");
+  return `${seeks.join("\n")}\nRETURN [tenant IN [${names}] WHERE tenant IS NOT NULL] AS tenants`;
+}
+
 /**
  * The statements of the outbox. A row is visible when its memory is there and has reached the row's revision. Every
  * statement that changes rows runs under the tenant's lock (tenant-lock.ts).
  */
 export const OUTBOX = {
-  /** Rows by tenant among the `$walk` oldest that were not given up. */
-  oldest: `
-MATCH (o:Outbox) WHERE o.seq >= 0 AND o.waiting > ''
-WITH o ORDER BY o.seq, o.waiting LIMIT toInteger($walk)
-WITH o.waiting AS tenant, o.memory AS memory, o.revision AS revision, count(*) AS walked,
-  sum(CASE WHEN o.due <= timestamp() THEN 1 ELSE 0 END) AS free, min(o.seq) AS since
-OPTIONAL MATCH (m:Memory {key: memory}) WHERE m.revision >= revision
-WITH tenant, walked, since, CASE WHEN m IS NULL THEN 0 ELSE free END AS free
-RETURN tenant, sum(walked) AS walked, sum(free) AS rows, min(since) AS since
-ORDER BY since, tenant`,
+  /** The next tenants by name that have rows: one seek each, `NEXT_TENANTS` of them. */
+  tenantsAfter: `
+${nextTenants()}`,
 
-  /** The next tenant by name that has rows. */
-  tenantAfter: `
-MATCH (o:Outbox) WHERE o.waiting > $after AND o.seq >= 0
-RETURN o.waiting AS tenant
-ORDER BY o.waiting, o.seq LIMIT 1`,
-
-  /** Rows of each of `$tenants` among its `$walk` oldest. */
+  /** The oldest free rows of each of `$tenants`, counted up to `$rows`. */
   ofTenants: `
 UNWIND $tenants AS tenant
 CALL (tenant) {
-  MATCH (o:Outbox) WHERE o.waiting = tenant AND o.seq >= 0
-  WITH o ORDER BY o.waiting, o.seq LIMIT toInteger($walk)
-  WITH o.memory AS memory, o.revision AS revision, sum(CASE WHEN o.due <= timestamp() THEN 1 ELSE 0 END) AS free,
-    min(o.seq) AS oldest
-  MATCH (m:Memory {key: memory}) WHERE m.revision >= revision
-  RETURN sum(free) AS rows, min(oldest) AS since
+  MATCH (o:Outbox) WHERE o.waiting = tenant AND o.seq >= 0 AND o.due <= timestamp()
+  MATCH (m:Memory {key: o.memory}) WHERE m.revision >= o.revision
+  WITH o ORDER BY o.waiting, o.seq LIMIT toInteger($rows)
+  RETURN count(*) AS rows, min(o.seq) AS since
 }
 RETURN tenant, rows, since`,
 
@@ -136,7 +137,7 @@ RETURN job, sum(rows) AS rows, sum(failed) AS failed, min(error) AS error`,
   states: `
 UNWIND $states AS state
 MATCH (n:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
-RETURN n.id AS id, n.born AS born, n.text AS text, n.tokens AS tokens, n.attributes AS attributes`,
+RETURN n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes`,
 
   /** Memories after a key with the models they are tracked under, one row for each pair. */
   memories: `

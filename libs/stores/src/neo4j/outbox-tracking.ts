@@ -53,12 +53,12 @@ RETURN t.done AS done, t.id AS id, t.born AS born`,
   /** More states of the id that a page ended in. */
   statesOfId: `
 MATCH (n:Node) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
-RETURN n.id AS id, n.born AS born, n.text AS text, n.tokens AS tokens, n.attributes AS attributes
+RETURN n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes
 ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
 
   statesAfterId: `
 MATCH (n:Node) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
-RETURN n.id AS id, n.born AS born, n.text AS text, n.tokens AS tokens, n.attributes AS attributes
+RETURN n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes
 ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
 
   fields: `
@@ -86,7 +86,7 @@ SET m.locked = true
 RETURN m.key AS key`,
 
   removeRows: `
-MATCH (o:Outbox) WHERE o.memory = $memory AND o.model = $model AND o.field >= '' AND o.task >= ''
+MATCH (o:Outbox) WHERE o.memory = $memory AND o.model = $model AND o.field >= '' AND o.task >= '' AND o.path >= ''
 WITH o LIMIT toInteger($limit)
 DELETE o
 RETURN count(*) AS removed`,

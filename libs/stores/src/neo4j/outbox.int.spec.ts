@@ -77,6 +77,9 @@ await describeWithNeo4j("Neo4j", (uri) => {
       const { outbox } = apart;
       const scope = await newScope(apart, states(1_500));
       const large = { ...scope, memory: "mem_2" };
+      for (const one of [scope, large]) {
+        await apart.tree.updateMemory(one, { nextEmbeddingModel: "model-2" }, 1);
+      }
       const late = [0, 1, 2, 3, 4, 5].map((number) => states(20, `b${number}`));
       const commits = async (): Promise<void> => {
         for (const some of late) await commit(apart, scope, some);
@@ -112,7 +115,8 @@ await describeWithNeo4j("Neo4j", (uri) => {
       expect((await outbox.outstanding(jobs)).size).toBe(0);
       expect((await outbox.unfinished(jobs)).size).toBe(0);
       expect((await outbox.expectation(scope, MODEL)).pending).toBe(0);
-      expect(await ledger.pending(scope, { model: MODEL, field: NODE_FIELD, revision: 2 }, { limit: 10 })).toEqual([]);
+      const read = { model: MODEL, field: NODE_FIELD, revision: 2 };
+      expect(await ledger.pending(scope, read, { limit: 10 })).toEqual({ points: [] });
       await commit(apart, scope, []);
       expect((await outbox.outstanding(jobs)).get("job_unseen")?.rows).toBe(1);
       expect(await outbox.claim(scope.tenant, { ...LEASE, id: randomUUID() })).toHaveLength(1);
@@ -154,6 +158,30 @@ await describeWithNeo4j("Neo4j", (uri) => {
       expect(all.findIndex(({ tenant }) => tenant === flood.tenant)).toBeLessThan(
         all.findIndex(({ tenant }) => tenant === others[0]?.tenant),
       );
+      const few = await outbox.backlog(LIMITS.pageItems, 3);
+      const own = few.filter(({ tenant }) => [flood, ...others].some((scope) => scope.tenant === tenant));
+      expect(own.map(({ rows }) => rows)).toEqual([3, 3, 3]);
+    });
+
+    test("tenants that one look has no room for are in the next ones", async () => {
+      const { outbox } = apart;
+      const scopes = await Promise.all(Array.from({ length: 5 }, () => newScope(apart, states(1))));
+      const known = new Set((await outbox.backlog(LIMITS.pageItems)).map(({ tenant }) => tenant));
+      expect(scopes.every(({ tenant }) => known.has(tenant))).toBe(true);
+      const seen = new Set<string>();
+      while (![...known].every((tenant) => seen.has(tenant))) {
+        const found = await outbox.backlog(2);
+        expect(found.length).toBeLessThanOrEqual(2);
+        for (const { tenant } of found) seen.add(tenant);
+      }
+    });
+
+    test("rows that are claimed do not hide those behind them", async () => {
+      const { outbox } = apart;
+      const { tenant } = await newScope(apart, states(5));
+      await outbox.claim(tenant, { ...LEASE, id: randomUUID(), rows: 4 });
+      const backlog = await outbox.backlog(LIMITS.pageItems, 2);
+      expect(backlog.find((one) => one.tenant === tenant)).toEqual({ tenant, rows: 1 });
     });
 
     test("all rows of a tenant that were given up are freed at once, also without a memory's name", async () => {

@@ -42,19 +42,17 @@ export class Neo4jOutbox implements Outbox {
   constructor(private readonly database: Database) {}
 
   /**
-   * Looks at the oldest rows of all tenants. Where a flood of one tenant fills that view, the others are found by name, each
-   * by a seek in the index, and counted on their own.
+   * Tenants with rows are found by name, by seeks in the index, and the oldest free rows of each are counted: nothing is read
+   * of a flood beyond that. Of more tenants than `limit`, the next call goes on with the others.
    */
-  async backlog(limit: number): Promise<readonly TenantBacklog[]> {
-    const walk = LIMITS.relayTenantRows;
+  async backlog(limit: number, rowsPerTenant = LIMITS.relayTenantRows): Promise<readonly TenantBacklog[]> {
     return this.database.read(async (transaction) => {
-      const oldest = await transaction.run<TenantColumns & { readonly walked: number }>(OUTBOX.oldest, { walk });
-      const isAll = oldest.reduce((sum, { walked }) => sum + walked, 0) < walk;
-      const found = isAll ? oldest : await this.#searchTenants(transaction, oldest, limit);
+      const tenants = await this.#searchTenants(transaction, limit);
+      if (tenants.length === 0) return [];
+      const found = await transaction.run<TenantColumns>(OUTBOX.ofTenants, { tenants, rows: rowsPerTenant });
       return found
         .filter(({ rows }) => rows > 0)
         .sort((left, right) => (left.since ?? 0) - (right.since ?? 0))
-        .slice(0, limit)
         .map(({ tenant, rows }) => ({ tenant, rows }));
     });
   }
@@ -235,6 +233,20 @@ export class Neo4jOutbox implements Outbox {
       return work(transaction);
     });
   }
+}
+
+/** Up to `limit` tenants with rows after a name, by name. */
+async function tenantsAfter(transaction: Transaction, start: string, limit: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  let after = start;
+  while (found.length < limit) {
+    const [row] = await transaction.run<{ readonly tenants: readonly string[] }>(OUTBOX.tenantsAfter, { after });
+    const next = row?.tenants ?? [];
+    found.push(...next);
+    after = next.at(-1) ?? after;
+    if (next.length < NEXT_TENANTS) break;
+  }
+  return found.slice(0, limit);
 }
 
 function rowOf({ tenant, memory, id, born, field, model, task, tokens, job, failures, source }: RowColumns): OutboxRow {

@@ -1,16 +1,17 @@
-import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey, PATH_SEPARATOR } from "#core";
-import type { OutboxTask, StoredPoint } from "#memory";
+import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey } from "#core";
+import type { StoredPoint } from "#memory";
 import type { LexicalStatistics, StateRef } from "#scoring";
-import type { PendingPoint, PointLedger, PointSource } from "../distributed/point-ledger.js";
+import type { PendingPage, PointLedger, PointSource } from "../distributed/point-ledger.js";
 import { outermostPaths } from "../outermost-paths.js";
 import type { Database, Transaction } from "./database.js";
 import { LEDGER } from "./ledger-statements.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { NEVER } from "./node-rows.js";
-import { rowKey } from "./outbox-rows.js";
+import { rowKey, type TrackedField } from "./outbox-rows.js";
 import { track, untrack } from "./outbox-tracking.js";
 import { type SourceColumns, textOf } from "./source-columns.js";
 import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
+import { above, below } from "./tree-reads.js";
 
 /** Terms that one statement writes. */
 const TERM_ROWS = 5_000;
@@ -42,19 +43,33 @@ export class Neo4jPointLedger implements PointLedger {
   async pending(
     scope: MemoryScope,
     { model, field, revision }: Parameters<PointLedger["pending"]>[1],
-    { filter, task, limit }: Parameters<PointLedger["pending"]>[2],
-  ): Promise<readonly PendingPoint[]> {
-    const [tracked] = await this.#read<{ readonly done: boolean | null }>(LEDGER.isTracked, scope, { model, field });
-    if (tracked.done !== true) await track(this.database, scope, { model, field });
-    const tasks = task === undefined ? ["vector", "payload"] : [task];
-    const { statement, ...condition } = conditionOf(filter);
+    { filter, after, limit }: Parameters<PointLedger["pending"]>[2],
+  ): Promise<PendingPage> {
+    if (after === undefined) await this.#track(scope, { model, field });
     const rows = await this.database.read((transaction) =>
-      transaction.run<Omit<KeyColumns, "field"> & { readonly task: OutboxTask }>(statement, {
-        ...{ memory: memoryKey(scope), model, field, revision, tasks, limit },
-        ...{ type: filter?.type ?? null, ...condition },
+      transaction.run<KeyColumns>(LEDGER.pending, {
+        ...{ memory: memoryKey(scope), model, field, revision, limit },
+        ...{ type: filter?.type ?? null, parents: parentsOf(filter), ranges: rangesOf(filter, after) },
       }),
     );
-    return rows.flatMap((row) => sourcesOf({ ...row, field }).map((source) => ({ ...source, task: row.task })));
+    const last = rows.at(-1);
+    return {
+      points: rows.flatMap(sourcesOf),
+      ...(rows.length === limit && last !== undefined && { next: last.pathKey }),
+    };
+  }
+
+  async pendingAmong(
+    scope: MemoryScope,
+    { model, field }: Parameters<PointLedger["pendingAmong"]>[1],
+    states: readonly StateRef[],
+  ): Promise<readonly PointSource[]> {
+    const memory = memoryKey(scope);
+    const keys = states.map(({ id, born }) => rowKey(memory, { model, field, id, born }));
+    const found = await this.database.read((transaction) =>
+      transaction.run<KeyColumns>(LEDGER.pendingAmong, { memory, field, keys }),
+    );
+    return found.flatMap(sourcesOf);
   }
 
   async ended(
@@ -115,6 +130,12 @@ export class Neo4jPointLedger implements PointLedger {
     return { documents: whole.documents, frequencies: new Map(frequencies) };
   }
 
+  /** A field that was not tracked is tracked before its rows say anything. */
+  async #track(scope: MemoryScope, of: TrackedField): Promise<void> {
+    const [tracked] = await this.#read<{ readonly done: boolean | null }>(LEDGER.isTracked, scope, { ...of });
+    if (tracked.done !== true) await track(this.database, scope, of);
+  }
+
   /** Rows of a statement that has at least one where the memory is. */
   async #read<Row>(
     statement: string,
@@ -154,18 +175,23 @@ async function countField(
   return head.model;
 }
 
-/** The statement for a filter, and its parameters. */
-function conditionOf(
-  filter: NodeFilter | undefined,
-): { readonly statement: string } & Readonly<Record<string, unknown>> {
-  const scope = filter?.scope;
-  if (scope === undefined) return { statement: LEDGER.pending };
-  if (scope.kind === "children") {
-    return { statement: LEDGER.pendingChildren, parents: scope.of.map((id) => id ?? "") };
-  }
-  if (scope.of.includes("")) return { statement: LEDGER.pending };
-  return { statement: LEDGER.pendingUnder, paths: outermostPaths(scope.of).map((path) => path + PATH_SEPARATOR) };
+/** Parents that a filter names; null if it names none. The root's children have the parent `""`. */
+function parentsOf(filter: NodeFilter | undefined): readonly string[] | null {
+  return filter?.scope.kind === "children" ? filter.scope.of.map((id) => id ?? "") : null;
 }
+
+/** The ranges of path keys, both ends excluded, in which a filter's nodes lie that come after a path. */
+function rangesOf(
+  filter: NodeFilter | undefined,
+  after = "",
+): readonly { readonly low: string; readonly high: string }[] {
+  const paths = filter?.scope.kind === "descendants" ? outermostPaths(filter.scope.of) : [""];
+  return paths
+    .map((path) => ({ low: maximum(below(path), after), high: above(path) }))
+    .filter(({ low, high }) => low < high);
+}
+
+const maximum = (one: string, other: string): string => (one > other ? one : other);
 
 /** None if the field has no text. */
 function sourcesOf({

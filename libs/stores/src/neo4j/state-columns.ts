@@ -4,6 +4,7 @@ import type { Attributes, NodeState } from "#core";
 export interface StateColumns {
   readonly id: string;
   readonly born: number;
+  readonly pathKey: string;
   readonly text: string;
   readonly tokens: number;
   /** JSON. */
@@ -11,8 +12,8 @@ export interface StateColumns {
 }
 
 /** What a field's text is read from. */
-export type FieldState = Pick<NodeState, "id" | "born" | "text" | "tokens" | "attributes">;
+export type FieldState = Pick<NodeState, "id" | "born" | "pathKey" | "text" | "tokens" | "attributes">;
 
-export function stateOf({ id, born, text, tokens, attributes }: StateColumns): FieldState {
-  return { id, born, text, tokens, attributes: JSON.parse(attributes) as Attributes };
+export function stateOf({ id, born, pathKey, text, tokens, attributes }: StateColumns): FieldState {
+  return { id, born, pathKey, text, tokens, attributes: JSON.parse(attributes) as Attributes };
 }

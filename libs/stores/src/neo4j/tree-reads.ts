@@ -241,4 +241,4 @@ export const ownerIn = ({ liveness }: ReadScope): "live" | "memory" => (liveness
 
 /** Every path below a node lies between these two; the root's is the empty path. */
 export const below = (path: string): string => (path === "" ? "" : `${path}.`);
-const above = (path: string): string => (path === "" ? "~" : `${path}/`);
+export const above = (path: string): string => (path === "" ? "~" : `${path}/`);

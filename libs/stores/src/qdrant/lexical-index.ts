@@ -1,8 +1,8 @@
-import { EspalierError, LIMITS, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
+import { LIMITS, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
 import type { FieldTerms, LexicalIndex } from "#memory";
 import { type LexicalStatistics, type QueryTermWeights, type ScoredKey, type StateRef, termWeights } from "#scoring";
-import { byRank } from "../best-first.js";
-import type { PendingPoint } from "../distributed/point-ledger.js";
+import { BestFirst, byRank, type Ranked } from "../best-first.js";
+import type { PointSource } from "../distributed/point-ledger.js";
 import { selectionOf } from "./filter-conditions.js";
 import { namedPoints, pagesOf, scoresOf } from "./named-points.js";
 import { rankedSearch } from "./ranked-search.js";
@@ -12,7 +12,8 @@ import type { QdrantParts } from "./vector-store.js";
 /**
  * Term weights as the sparse vectors of the points under the memory's model; which fields are counted and how often a term
  * occurs is the ledger's. States whose points are not stored yet are weighed here, from their texts: values are those of the
- * moment of the query, with or without workers.
+ * moment of the query, with or without workers. What waits is read a page at a time and only what matches is kept, so that a
+ * query costs its share of the backlog in time (a second for some 50,000 texts), and never in memory.
  */
 export class QdrantLexicalIndex implements LexicalIndex {
   constructor(private readonly parts: QdrantParts) {}
@@ -50,7 +51,8 @@ export class QdrantLexicalIndex implements LexicalIndex {
       await ledger.memory(scope);
       return new Float64Array(states.length);
     }
-    const { model, pending } = await this.#pending(scope, read);
+    const { model } = await ledger.memory(scope);
+    const pending = await this.#pendingAmong(scope, { ...read, model }, states);
     const weighed = new Map(pending.map((point) => [stateKey(point), valueOf(point.text, terms)]));
     const collection = await collections.find(model);
     const refs = states.map(({ id, born }) => ({ id, born, field: read.field }));
@@ -66,14 +68,15 @@ export class QdrantLexicalIndex implements LexicalIndex {
     read: { readonly revision: number; readonly field: string },
     terms: QueryTermWeights,
     filter: NodeFilter,
-    { above, limit }: { readonly above: number; readonly limit?: number },
+    bounds: Bounds,
   ): Promise<readonly ScoredKey[]> {
     const { connection, collections, ledger, payloads } = this.parts;
     if (terms.size === 0) {
       await ledger.memory(scope);
       return [];
     }
-    const { model, pending } = await this.#pending(scope, read, filter);
+    const { model } = await ledger.memory(scope);
+    const weighed = await this.#weighPending(scope, { ...read, model, filter }, terms, bounds);
     const collection = await collections.find(model);
     await payloads.catchUp(scope, { model, field: read.field }, collection);
     const stored =
@@ -81,37 +84,47 @@ export class QdrantLexicalIndex implements LexicalIndex {
       (await rankedSearch(connection, collection, {
         query: { terms: sparseQuery(terms) },
         selection: selectionOf(scope, read, filter),
-        above,
-        ...(limit !== undefined && { limit }),
+        ...bounds,
         exact: true,
       }));
-    const weighed = pending
-      .map(({ text, ...point }) => ({ key: keyOf(point), value: roundRelevance(valueOf(text, terms)) }))
-      .filter(({ value }) => value > above);
-    return merge(stored ?? [], weighed).slice(0, limit);
+    return merge(stored ?? [], weighed).slice(0, bounds.limit);
   }
 
-  /** States that are live at the revision and whose point is not stored, and the model that is meant by that. */
-  async #pending(
+  /** Those of named states that wait: where few wait at all, all of them. */
+  async #pendingAmong(
     scope: MemoryScope,
-    { revision, field }: { readonly revision: number; readonly field: string },
-    filter?: NodeFilter,
-  ): Promise<{ readonly model: string; readonly pending: readonly PendingPoint[] }> {
+    read: PendingRead,
+    states: readonly StateRef[],
+  ): Promise<readonly PointSource[]> {
     const { ledger } = this.parts;
-    const { model } = await ledger.memory(scope);
-    const pending = await ledger.pending(
-      scope,
-      { model, field, revision },
-      { ...(filter !== undefined && { filter }), task: "vector", limit: LIMITS.pendingTexts + 1 },
-    );
-    if (pending.length > LIMITS.pendingTexts) {
-      throw new EspalierError(
-        "store_unavailable",
-        `More than ${LIMITS.pendingTexts} nodes of ${scope.memory} wait for their vectors. Retry when workers have caught up.`,
-        { details: { memory: scope.memory, limit: LIMITS.pendingTexts } },
-      );
-    }
-    return { model, pending };
+    const { points, next } = await ledger.pending(scope, read, { limit: LIMITS.pendingPageTexts });
+    if (next === undefined) return points;
+    const found: PointSource[] = [];
+    for (const page of pagesOf(states)) found.push(...(await ledger.pendingAmong(scope, read, page)));
+    return found;
+  }
+
+  /** The matches among the states of a filter that wait. */
+  async #weighPending(
+    scope: MemoryScope,
+    { filter, ...read }: PendingRead & { readonly filter: NodeFilter },
+    terms: QueryTermWeights,
+    { above, limit = Infinity }: Bounds,
+  ): Promise<readonly ScoredKey[]> {
+    const best = new BestFirst<ScoredKey & Ranked>(limit);
+    let after: string | undefined;
+    do {
+      const page = await this.parts.ledger.pending(scope, read, {
+        ...{ filter, limit: LIMITS.pendingPageTexts },
+        ...(after !== undefined && { after }),
+      });
+      for (const { text, ...point } of page.points) {
+        const value = roundRelevance(valueOf(text, terms));
+        if (value > above) best.offer({ key: keyOf(point), value, path: point.pathKey });
+      }
+      after = page.next;
+    } while (after !== undefined);
+    return best.ranked().map(({ key, value }) => ({ key, value }));
   }
 
   /** The documents whose states are there and live. */
@@ -124,6 +137,19 @@ export class QdrantLexicalIndex implements LexicalIndex {
     }
     return existing;
   }
+}
+
+/** Which nodes a search answers. */
+interface Bounds {
+  readonly above: number;
+  readonly limit?: number;
+}
+
+/** The points that are asked for, under the model that is meant by that. */
+interface PendingRead {
+  readonly model: string;
+  readonly field: string;
+  readonly revision: number;
 }
 
 /** A point can be stored between the two reads: what was weighed here counts. */
@@ -140,7 +166,7 @@ function valueOf(text: string, terms: QueryTermWeights): number {
   return [...terms].reduce((sum, [term, factor]) => sum + factor * (weights.get(term) ?? 0), 0);
 }
 
-const keyOf = ({ id, born, type, parentId, pathKey, depth }: Omit<PendingPoint, "text">): ScoredKey["key"] => ({
+const keyOf = ({ id, born, type, parentId, pathKey, depth }: Omit<PointSource, "text">): ScoredKey["key"] => ({
   id,
   born,
   type,

@@ -67,7 +67,7 @@ export class QdrantVectorStore implements VectorStore {
   ): Promise<readonly (StateRef & { readonly text: string })[]> {
     const sources =
       "filter" in of
-        ? await this.parts.ledger.pending(scope, read, { filter: of.filter, task: "vector", limit })
+        ? (await this.parts.ledger.pending(scope, read, { filter: of.filter, limit })).points
         : await this.#absent(scope, read, of.states, limit);
     return sources.map(({ id, born, text }) => ({ id, born, text }));
   }

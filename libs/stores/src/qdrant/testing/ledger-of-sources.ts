@@ -11,7 +11,8 @@ export function ledgerOfSources(model: string, sources: readonly PointSource[]):
   return {
     memory: async () => ({ model, revision }),
     sources: async (_, refs) => refs.flatMap(({ id }) => known.get(id) ?? []),
-    pending: async () => [],
+    pending: async () => ({ points: [] }),
+    pendingAmong: async () => [],
     ended: async () => [],
     settle: async () => true,
     untrack: async () => undefined,
