@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { Redis } from "ioredis";
+import { randomId, type MemoryScope } from "#core";
 import { openApiBench, type ApiBench } from "../support/api-bench.js";
 import type { Answer, ApiClient } from "../support/api-client.js";
 import { until } from "../support/until.js";
@@ -22,6 +25,40 @@ async function limited(
   const tenant = `ten_limited${tenants}`;
   await bench.stores.tenants.create({ id: tenant, name: "limited", createdAt: Date.now(), weight: 1, limits });
   return { tenant, key: await bench.key({ tenant }) };
+}
+
+/** Stores a node, as a worker would. */
+async function fill(scope: MemoryScope): Promise<void> {
+  const state = {
+    type: "Day",
+    parentId: null,
+    pathKey: "a0",
+    depth: 1,
+    attributes: {},
+    metadata: {},
+    text: "",
+    tokens: 0,
+  };
+  await bench.stores.tree.commit(scope, {
+    ...{
+      baseRevision: 0,
+      inbox: { job: randomId("job"), step: "insert" },
+      message: "",
+      author: "test",
+      time: Date.now(),
+    },
+    ...{ states: [{ ...state, id: randomId("nod") }], ends: [], vectors: [], terms: [], result: null },
+  });
+}
+
+async function blobsOf(tenant: string): Promise<number> {
+  const database = new DatabaseSync(join(bench.folder, "espalier.db"), { readOnly: true });
+  try {
+    const row = database.prepare("SELECT count(*) AS blobs FROM blobs WHERE tenant = ?").get(tenant);
+    return Number(row?.["blobs"]);
+  } finally {
+    database.close();
+  }
 }
 
 /** One request a thousand seconds: no test is so slow that one comes back. */
@@ -64,6 +101,51 @@ test("health, metrics and who runs the deployment are not limited; a limit that 
   );
   await bench.stores.tenants.patch(tenant, { limits: { requestsPerSecond: 1_000, burst: 1_000 } });
   await until(async () => ((await list(bench.client, key)).status === 200 ? true : undefined));
+});
+
+test("a tenant that has too much waiting is told which limit, and leaves nothing; another tenant's job goes on", async () => {
+  const { tenant, key } = await limited({ queuedJobs: 0 });
+  const memory = await bench.client.memory({}, key);
+  const redis = new Redis({ path: bench.redis.address });
+  try {
+    const before = (await redis.keys(`*${tenant}*`)).toSorted();
+    const headers = { "idempotency-key": "full" };
+    const refused = await bench.client.insert(memory, { tree: { type: "Day" } }, { key, headers });
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "2"]);
+    expect(refused.body).toMatchObject({ code: "queue_full", limit: "queuedJobs", value: 0, current: 0 });
+    expect((await redis.keys(`*${tenant}*`)).toSorted()).toEqual(before);
+    const other = await limited({});
+    const free = await bench.client.memory({}, other.key);
+    expect((await bench.client.insert(free, { tree: { type: "Day" } }, { key: other.key })).status).toBe(200);
+  } finally {
+    redis.disconnect();
+  }
+});
+
+test("a tenant that stores as much as it may is told at once; what it was given before is still its, and a deletion makes room", async () => {
+  const { tenant, key } = await limited({ nodes: 1, bytes: 1_000_000 });
+  const [memory, other] = [await bench.client.memory({}, key), await bench.client.memory({}, key)];
+  const keyed = (name: string) => ({ key, headers: { "idempotency-key": name } });
+  const first = await bench.client.insert(memory, { tree: { type: "Day" } }, keyed("first"));
+  expect(first.status).toBe(200);
+  await fill({ tenant, memory });
+  const redis = new Redis({ path: bench.redis.address });
+  try {
+    const before = (await redis.keys(`*${tenant}*`)).toSorted();
+    const large = { tree: { type: "Day", attributes: { text: "x".repeat(60_000) } } };
+    for (const call of [{ key }, keyed("second")]) {
+      const refused = await bench.client.insert(other, large, call);
+      expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
+      expect(refused.body).toMatchObject({ code: "quota_exceeded", limit: "nodes", value: 1, current: 1 });
+    }
+    expect((await redis.keys(`*${tenant}*`)).toSorted()).toEqual(before);
+    expect(await blobsOf(tenant)).toBe(0);
+    expect((await bench.client.insert(memory, { tree: { type: "Day" } }, keyed("first"))).text).toBe(first.text);
+    await bench.client.call("DELETE", `/v1/memories/${memory}`, { key });
+    expect((await bench.client.insert(other, large, keyed("second"))).status).toBe(200);
+  } finally {
+    redis.disconnect();
+  }
 });
 
 test("a refused request leaves nothing behind", async () => {

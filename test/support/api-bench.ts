@@ -65,6 +65,8 @@ export interface ApiBench {
   readonly client: ApiClient;
   readonly redis: TestRedis;
   readonly stores: Stores;
+  /** Data folder of the stores. */
+  readonly folder: string;
   /** Lines that the API logged. */
   readonly log: readonly string[];
   /** A client of another API process over the same stores and the same Redis. */
@@ -131,7 +133,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
     return secret;
   };
   return {
-    ...{ api, redis, stores, log, key },
+    ...{ api, redis, stores, folder, log, key },
     client: new ApiClient(api.url, await key()),
     replica: async () => {
       const replica = await start();

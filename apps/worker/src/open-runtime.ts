@@ -55,11 +55,13 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
     timeCalls(target, ({ op, milliseconds }) => {
       metrics.storeCall({ store, op, milliseconds });
     });
+  const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
   const services: MemoryServices = {
     tree: timed("tree", stores.tree),
     vectors: timed("vectors", stores.vectors),
     lexical: timed("lexical", stores.lexical),
     caches: stores.caches,
+    limits,
     embeddingModels: await openEmbeddingModels(config.embedding, models),
     ...(config.entailment !== undefined && { entailer: entailerOnDemand(config.entailment, models) }),
     ...(stores.apart !== undefined && {
@@ -68,7 +70,6 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
     clock: systemClock,
   };
   const shared = { redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock, settings: jobSettings };
-  const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
   const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
   opened.defer(() => jobs.close());
   const apart = openApart(services, shared, opened);

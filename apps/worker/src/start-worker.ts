@@ -126,6 +126,8 @@ function sweepNowAndThen(open: OpenRuntime, logger: Logger): () => void {
 function tell(logger: Logger, metrics: Metrics, report: RunReport): void {
   const { kind, name, tenant, id, attempt, outcome, waitMs, runMs, error } = report;
   metrics.jobRan({ queue: kind, outcome, waitMs, runMs });
+  const limit = error?.code === "quota_exceeded" ? error.details["limit"] : undefined;
+  if (typeof limit === "string") metrics.limitRefused(limit);
   const line = { job: id, name, tenant, attempt, outcome, waitMs, runMs, ...(error !== undefined && { err: error }) };
   if (outcome === "dead") logger.error(line, "job given up");
   else if (outcome === "retried") logger.warn(line, "job tried again");

@@ -293,7 +293,9 @@ class RedisJobClient implements JobClient, QueueAges {
 
   /** Adds the job and its status; a repeat under the same key answers the first job. */
   async #enqueue(request: Enqueued, id: string, watched = false): Promise<Submitted> {
-    const { tenant, memory, kind, idempotency, origin } = request;
+    const { tenant, memory, kind, idempotency, origin, check } = request;
+    // A repeat under a key is not refused what its first has been given: with one it is asked once the job is known to be new.
+    if (idempotency === undefined) await check?.();
     const record: JobRecord = {
       ...{ id, tenant, memory, kind, state: "queued" },
       ...{ progress: { done: 0, total: 0 }, createdAt: this.#options.clock.now(), attempts: 0 },
@@ -316,7 +318,10 @@ class RedisJobClient implements JobClient, QueueAges {
       }
       const [outcome, known] = await this.#submitScript(record, request, watched);
       if (outcome === "new") {
-        await this.#admitOrForget(record, request, admit);
+        await this.#admitOrForget(record, request, async (of) => {
+          await check?.();
+          await admit(of);
+        });
         return { record, fresh: true };
       }
       if (large) await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));

@@ -61,6 +61,8 @@ export interface SubmitRequest {
   readonly payload: unknown;
   /** Same key and fingerprint: the same job; another fingerprint: `idempotency_conflict`. 24 h. */
   readonly idempotency?: { readonly key: string; readonly fingerprint: string };
+  /** Throws what the job is to be refused with. Asked of a job that there is not yet; nothing of a refused one is left. */
+  readonly check?: () => Promise<void>;
 }
 
 /**

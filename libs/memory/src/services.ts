@@ -5,6 +5,7 @@ import type { Outbox, PointInventory } from "./ports/outbox.js";
 import type { CacheStore } from "./ports/side-stores.js";
 import type { TreeStore } from "./ports/tree-store.js";
 import type { LexicalIndex, VectorStore } from "./ports/vector-store.js";
+import type { TenantLimitSource } from "./tenants/tenant-limits.js";
 
 /** Everything that growing, reading and maintaining a memory needs; a worker fills it once. */
 export interface MemoryServices {
@@ -17,6 +18,8 @@ export interface MemoryServices {
   readonly entailer?: () => Promise<Entailer>;
   /** Present where trees and vectors lie apart: writers then leave embedding to the outbox. */
   readonly apart?: { readonly outbox: Outbox; readonly points: PointInventory };
+  /** Absent: tenants may store as much as they like. */
+  readonly limits?: TenantLimitSource;
   readonly clock: Clock;
 }
 

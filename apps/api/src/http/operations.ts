@@ -168,6 +168,7 @@ export const OPERATIONS = {
       "too_many_children",
       "too_many_attributes",
       "attribute_too_large",
+      "quota_exceeded",
       "idempotency_conflict",
     ],
   },

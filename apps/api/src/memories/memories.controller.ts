@@ -1,6 +1,6 @@
 import { Controller, Inject, Query, Req, Res } from "@nestjs/common";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Memory } from "#memory";
+import { checkQuota, LEAST_ROOM, type Memory } from "#memory";
 import { Bodies } from "../bodies/bodies.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { FromCaller, TheMemory, type Caller } from "../http/caller.js";
@@ -77,6 +77,7 @@ export class MemoriesController {
     const record = await this.submitter.submit(
       {
         ...{ kind: "insert", tenant: memory.tenant, memory: memory.id, payload },
+        check: () => checkQuota(this.dependencies, memory.tenant, LEAST_ROOM),
         ...(idempotency !== undefined && { idempotency }),
       },
       applyWait(request, reply, "write"),

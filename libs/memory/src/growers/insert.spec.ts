@@ -39,6 +39,36 @@ async function vectorCount(services: MemoryServices, scope: MemoryScope): Promis
   return (await services.vectors.fingerprint(scope, "bag-of-words")).count;
 }
 
+test("an insert for which the tenant has no room is refused before a model works, and leaves nothing", async () => {
+  const { services, createMemory, model } = openServices();
+  const scope = await createMemory();
+  const other: InsertRequest = {
+    tree: { type: "Trip", children: [1, 2, 3].map((name) => ({ type: "Day", attributes: { name } })) },
+  };
+  const most = { nodes: 5, bytes: 1_000 };
+  const limited = { ...services, limits: { of: async () => most } };
+  await insertWith(limited)(scope, trip, by(1));
+  const before = [await services.tree.getMemory(scope), model.asked.length];
+  const refused = insertWith(limited)(scope, other, by(2));
+  await expect(refused).rejects.toMatchObject({
+    code: "quota_exceeded",
+    details: { limit: "nodes", value: 5, current: 4 },
+  });
+  expect([await services.tree.getMemory(scope), model.asked.length]).toEqual(before);
+  expect(await services.tree.inbox(scope, aJob(2), "insert")).toBeUndefined();
+  // A repeat of what is there already needs no room.
+  expect((await insertWith(limited)(scope, trip, by(1))).revision).toBe(1);
+  most.nodes = 8;
+  expect((await insertWith(limited)(scope, other, by(2))).revision).toBe(2);
+  await expect(insertWith(limited)(scope, { tree: { type: "Gap" } }, by(3))).rejects.toMatchObject({
+    details: { limit: "nodes", current: 8 },
+  });
+  Object.assign(most, { nodes: 100, bytes: (await services.tree.getMemory(scope)).bytes });
+  await expect(insertWith(limited)(scope, { tree: { type: "Gap" } }, by(4))).rejects.toMatchObject({
+    details: { limit: "bytes" },
+  });
+});
+
 test("an insert stores states with text, tokens, vectors and terms, as one revision", async () => {
   const { services, createMemory } = openServices();
   const scope = await createMemory();

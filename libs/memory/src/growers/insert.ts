@@ -2,7 +2,8 @@
  * An insert: checks, plans, builds and commits one change set.
  *
  * 1. The inbox: an insert that this job committed before answers its first result.
- * 2. The request is checked (again: it was checked when the job was made) and planned against the head.
+ * 2. The request is checked (again: it was checked when the job was made) and planned against the head. A tenant without
+ *    room for it is told so before a model works for it, and once more before 5.
  * 3. Texts are embedded through the tenant's cache; this is the long part, and a job killed in it resumes from the cache.
  * 4. If the memory's revision or settings moved meanwhile, back to 2; the vectors are cached now.
  * 5. One commit makes nodes, vectors and terms visible together. A conflict with another process: back to 2.
@@ -13,9 +14,11 @@
 import { EspalierError, LIMITS, type MemoryScope } from "#core";
 import { throwIfAborted } from "#scoring";
 import type { Memory } from "../memory.js";
+import { stateBytes } from "../model/state-bytes.js";
 import type { CommitResult } from "../ports/tree-store.js";
 import type { InsertResult } from "../results.js";
 import type { MemoryServices, RunContext } from "../services.js";
+import { checkQuota, type WantedRoom } from "../tenants/check-quota.js";
 import { buildStates, type BuiltStates } from "../writing/build-states.js";
 import type { WriteQueue } from "../writing/write-queue.js";
 import { checkInsert, type CheckedInsert } from "./check-insert.js";
@@ -46,7 +49,7 @@ export class Inserter {
 
   /**
    * Repeats safely under the same job id. `progress` counts nodes.
-   * @throws EspalierError what `checkInsert` throws, `memory_not_found`, `node_not_found`, `too_many_children`,
+   * @throws EspalierError what `checkInsert` throws, `quota_exceeded`, `memory_not_found`, `node_not_found`, `too_many_children`,
    * `tree_too_deep`, the model's and the store's, `revision_conflict` after LIMITS.commitAttempts, `cancelled`
    */
   insert(scope: MemoryScope, request: InsertRequest, context: InsertContext): Promise<InsertResult> {
@@ -72,10 +75,13 @@ export class Inserter {
     const checked = checkInsert(request, memory);
     for (let attempt = 1; ; attempt += 1) {
       const plan = await this.#plan(memory, checked, context.jobId);
+      const wanted = roomOf(plan);
+      await this.#checkQuota(scope.tenant, wanted);
       const built = await buildStates(this.services, memory, plan.nodes, context);
       const now = await tree.getMemory(scope);
       throwIfAborted(context.signal);
       if (attempt === LIMITS.commitAttempts || isUnchanged(memory, now)) {
+        await this.#checkQuota(scope.tenant, wanted);
         try {
           return await this.#commit(scope, memory, { plan, built }, context);
         } catch (error) {
@@ -84,6 +90,11 @@ export class Inserter {
       }
       memory = await tree.getMemory(scope);
     }
+  }
+
+  async #checkQuota(tenant: string, wanted: WantedRoom): Promise<void> {
+    const { tree, limits } = this.services;
+    if (limits !== undefined) await checkQuota({ tree, limits }, tenant, wanted);
   }
 
   #plan(memory: Memory, checked: CheckedInsert, jobId: string): Promise<Plan> {
@@ -110,6 +121,10 @@ export class Inserter {
       result: { inserted: plan.nodes.length, roots: plan.roots },
     });
   }
+}
+
+function roomOf({ nodes }: Plan): WantedRoom {
+  return { nodes: nodes.length, bytes: nodes.reduce((sum, node) => sum + stateBytes(node), 0) };
 }
 
 /** Whether what was planned and built still holds. */
