@@ -183,7 +183,13 @@ describe("real answers have the shapes of the document", () => {
     await expectShape(OPERATIONS.replayDeadLetters, "/v1/dead-letters/replay", { body: { memory } }, 202);
     const key = await expectShape(OPERATIONS.createKey, "/v1/admin/keys", { body: { scopes: ["read"] } }, 201);
     await expectShape(OPERATIONS.listKeys, "/v1/admin/keys");
+    await expectShape(OPERATIONS.rotateKey, `/v1/admin/keys/${key.body.id}/rotate`, { body: {} }, 201);
     await expectShape(OPERATIONS.deleteKey, `/v1/admin/keys/${key.body.id}`);
+    const body = { name: "acme", limits: { nodes: 1_000 } };
+    const tenant = await expectShape(OPERATIONS.createTenant, "/v1/admin/tenants", { body }, 201);
+    await expectShape(OPERATIONS.listTenants, "/v1/admin/tenants");
+    await expectShape(OPERATIONS.getTenant, `/v1/admin/tenants/${tenant.body.id}`);
+    await expectShape(OPERATIONS.patchTenant, `/v1/admin/tenants/${tenant.body.id}`, { body: { suspended: true } });
     await expectShape(OPERATIONS.getDrift, "/v1/admin/drift");
     await expectShape(OPERATIONS.repairDrift, "/v1/admin/drift/repair", {}, 202);
     await expectShape(OPERATIONS.live, "/health/live");

@@ -9,6 +9,7 @@ import { createLogger, createMetrics, serveMetrics, timeCalls, type Metrics } fr
 import { createBodyThreads, type BodyThreads } from "./bodies/body-threads.js";
 import type { ApartDependencies, ApiDependencies, Dependency, ModelNames } from "./dependencies.js";
 import { createServer } from "./http/server.js";
+import { seedWeights } from "./tenants/seed-weights.js";
 
 /** What the API needs from outside; the caller closes what it gives. */
 export interface GivenDependencies {
@@ -48,6 +49,7 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
   const dependencies = complete(config, given, metrics, stopping.signal);
   const application = await createServer(dependencies);
   await application.listen(config.port, config.host);
+  const seeding = seedWeights(dependencies);
   const own =
     config.metricsPort === undefined
       ? undefined
@@ -59,6 +61,7 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
     ...(own !== undefined && { metricsUrl: `http://${host}:${own.port}/metrics` }),
     close: async () => {
       stopping.abort();
+      await seeding;
       await drain(application, config.shutdownSeconds * 1_000);
       await dependencies.bodyThreads.close();
       await own?.close();

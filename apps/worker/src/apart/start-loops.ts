@@ -85,6 +85,7 @@ function relayTurn({ services, background }: ApartRuntime): () => Promise<boolea
   const relay = new Relay({
     ...{ outbox: services.apart.outbox, score: background.batches },
     ...{ claimId: () => crypto.randomUUID(), waiting: CLAIMS_WAITING },
+    weights: (tenants) => background.tenants.weights(tenants),
   });
   return async () => {
     await relay.turn();

@@ -2,6 +2,7 @@ import type { Clock } from "#core";
 import { RedisHeldJobs, type HeldJobs } from "../held/held-jobs.js";
 import { connectRedis } from "../redis.js";
 import { JOB_SETTINGS, type JobSettings } from "../settings.js";
+import { RedisTenantJobs, type TenantJobs } from "../tenants/tenant-jobs.js";
 import type { PayloadStore } from "../types.js";
 import { DeliveryQueue } from "../webhooks/delivery-queue.js";
 import { RedisRowBatches, type RowBatches } from "./row-batches.js";
@@ -12,6 +13,7 @@ export interface Background {
   readonly held: HeldJobs;
   readonly batches: RowBatches;
   readonly sweeps: Sweeps;
+  readonly tenants: Pick<TenantJobs, "weights">;
   close(): Promise<void>;
 }
 
@@ -34,6 +36,7 @@ export function createBackground(options: {
     held: new RedisHeldJobs(deps),
     batches,
     sweeps: new RedisSweeps(deps),
+    tenants: new RedisTenantJobs(redis, settings),
     close: async () => {
       await batches.close();
       await deliveries.close();

@@ -22,7 +22,8 @@ export function createTenantJobs(options: {
   return new RedisTenantJobs(connectRedis(options.redis, "producer"), { ...JOB_SETTINGS, ...options.settings });
 }
 
-class RedisTenantJobs implements TenantJobs {
+/** Over a connection that it closes only if it is told to. */
+export class RedisTenantJobs implements TenantJobs {
   readonly #lanes: readonly Lane[];
 
   constructor(

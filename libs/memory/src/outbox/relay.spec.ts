@@ -56,7 +56,7 @@ class Score implements ScorePort {
   };
 }
 
-function open(backlog: Readonly<Record<string, readonly number[]>>, weightOf?: (tenant: string) => number) {
+function open(backlog: Readonly<Record<string, readonly number[]>>, weights: Readonly<Record<string, number>> = {}) {
   const free = new Map(
     Object.entries(backlog).map(([tenant, sizes]) => [
       tenant,
@@ -66,7 +66,7 @@ function open(backlog: Readonly<Record<string, readonly number[]>>, weightOf?: (
   const [rows, score] = [new Rows(free), new Score()];
   let claims = 0;
   const options = { outbox: rows, score, claimId: () => `claim-${(claims += 1)}`, waiting: 2 };
-  const relay = new Relay({ ...options, ...(weightOf !== undefined && { weightOf }) });
+  const relay = new Relay({ ...options, weights: async () => new Map(Object.entries(weights)) });
   return { rows, score, relay, options };
 }
 
@@ -103,7 +103,7 @@ test("as many claims wait as workers have, and never fewer than asked for", asyn
 test("a flood of one tenant does not delay the others, and weights are shares", async () => {
   const weights: Readonly<Record<string, number>> = { flood: 1, a: 1, b: 2 };
   const backlog = { flood: sizes(9_000, 40), a: sizes(9_000, 25), b: sizes(9_000, 60) };
-  const { rows, score, relay } = open(backlog, (tenant) => weights[tenant] ?? 1);
+  const { rows, score, relay } = open(backlog, weights);
   for (let turn = 0; turn < 60; turn += 1) {
     score.submitted.length = 0;
     await relay.turn();
@@ -138,7 +138,10 @@ test("relays that know nothing of each other bring every row on its way once", a
     );
   const score = new Score();
   let claims = 0;
-  const options = { outbox: services.apart.outbox, score, claimId: () => `claim-${(claims += 1)}`, waiting: 9 };
+  const options = {
+    ...{ outbox: services.apart.outbox, score, waiting: 9 },
+    ...{ claimId: () => `claim-${(claims += 1)}`, weights: async () => new Map() },
+  };
   const turns = await Promise.all([new Relay(options), new Relay(options)].map((relay) => relay.turn()));
   expect(turns.reduce((sum, { rows }) => sum + rows, 0)).toBe(180);
   const rows = await Promise.all(score.submitted.map((claim) => services.apart.outbox.claimed(claim, 1_000)));

@@ -28,8 +28,8 @@ export interface RelayOptions {
   readonly claimId: () => string;
   /** Claims that may always wait for a worker. */
   readonly waiting: number;
-  /** Shares of tenants, over 0; 1 for all when absent. */
-  readonly weightOf?: (tenant: string) => number;
+  /** Shares of those tenants whose share is not 1; over 0. Asked once a turn. */
+  readonly weights: (tenants: readonly string[]) => Promise<ReadonlyMap<string, number>>;
 }
 
 /** What a turn brought on its way. */
@@ -44,10 +44,11 @@ const NOTHING: RelayTurn = { claims: 0, rows: 0 };
 export class Relay {
   readonly #options: RelayOptions;
   readonly #ring: DeficitRing;
+  #weights: ReadonlyMap<string, number> = new Map();
 
   constructor(options: RelayOptions) {
     this.#options = options;
-    this.#ring = new DeficitRing(LIMITS.relayQuantumTokens, options.weightOf ?? (() => 1));
+    this.#ring = new DeficitRing(LIMITS.relayQuantumTokens, (tenant) => this.#weights.get(tenant) ?? 1);
   }
 
   /**
@@ -62,7 +63,9 @@ export class Relay {
     const backlog = await outbox.backlog(LIMITS.relayTenants, LIMITS.relayBatchFewRows);
     const few = backlog.reduce((sum, { rows }) => sum + rows, 0) < LIMITS.relayBatchFewRows;
     if (few && load.waiting > 0) return NOTHING;
-    this.#ring.sync(backlog.map(({ tenant }) => tenant));
+    const tenants = backlog.map(({ tenant }) => tenant);
+    this.#weights = await this.#options.weights(tenants);
+    this.#ring.sync(tenants);
     let brought = NOTHING;
     while (brought.claims < room) {
       const rows = await this.#bring();
