@@ -35,6 +35,7 @@ export class Ledger {
   readonly #memories = new Map<string, MemoryLedger>();
   /** Jobs that are to end without an effect, by the test's wish. */
   readonly #givenUp = new Set<string>();
+  readonly #settled = new Set<string>();
 
   /** Compares a memory from now on, also if nothing is acknowledged to it: then it must stay empty. */
   watch(memory: string): void {
@@ -55,6 +56,14 @@ export class Ledger {
     this.#givenUp.add(job);
   }
 
+  /** Another job does the work of an acknowledged one. */
+  replayed(memory: string, job: string, by: string): void {
+    const { acknowledged } = this.#of(memory);
+    const index = acknowledged.findIndex((entry) => entry.job === job);
+    const { number } = acknowledged[index] ?? { number: Number.NaN };
+    acknowledged.splice(index, 1, { number, job: by });
+  }
+
   get acknowledged(): number {
     return [...this.#memories.values()].reduce((sum, { acknowledged }) => sum + acknowledged.length, 0);
   }
@@ -62,13 +71,14 @@ export class Ledger {
   /** Waits until every acknowledged job has ended. @throws Error naming one that did not end as `completed` */
   async settle(client: ApiClient): Promise<void> {
     for (const [memory, { acknowledged }] of this.#memories) {
-      for (const { job, number } of acknowledged) {
+      for (const { job, number } of acknowledged.filter((entry) => !this.#settled.has(entry.job))) {
         const wanted = this.#givenUp.has(job) ? "dead" : "completed";
         const state = await until(async () => {
           const { body, status } = await client.call("GET", `/v1/jobs/${job}`);
           return status === 200 && !["queued", "active"].includes(body.state) ? body.state : undefined;
         }, SETTLE_MS);
         if (state !== wanted) throw new Error(`write ${number} of ${memory} (${job}) ended as ${state}, not ${wanted}`);
+        this.#settled.add(job);
       }
     }
   }

@@ -58,6 +58,8 @@ export interface System {
   ended(job: string): Promise<string>;
   /** Clients that write one after the other, each to a memory of its own, until they are stopped; every other one without keys. */
   load(writers: number): Promise<Load>;
+  /** Does the work of a job again that failed, and waits for its end: the write counts as the new job's from now on. */
+  replay(memory: string, job: string): Promise<void>;
   /** Waits until so many more writes are acknowledged. */
   writesGoOn(count: number): Promise<true>;
   /** A write to a memory of its own that is waited for to its end; answers how long that took. */
@@ -203,6 +205,13 @@ class ChaosSystem implements System {
         await running;
       },
     };
+  }
+
+  async replay(memory: string, job: string): Promise<void> {
+    const again = (await this.client.call("POST", `/v1/jobs/${job}/retry`)).body.id;
+    this.ledger.replayed(memory, job, again);
+    const state = await this.ended(again);
+    if (state !== "completed") throw new Error(`the replay of ${job} ended as ${state}`);
   }
 
   writesGoOn(count: number): Promise<true> {

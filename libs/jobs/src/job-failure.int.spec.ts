@@ -71,6 +71,29 @@ test("a job whose attempts are spent is dead, with its last error, and counted",
   expect(reports.map(({ outcome }) => outcome)).toEqual(["retried", "retried", "retried", "retried", "dead"]);
 });
 
+test("a model that asks for less load costs no attempt, but of a job that somebody waits for", async () => {
+  const { insert, query } = bench.settings.queues;
+  const queues = {
+    ...bench.settings.queues,
+    insert: { ...insert, attempts: 1 },
+    query: { ...query, attempts: 1 },
+  };
+  const settings = { ...bench.settings, queues };
+  const busy = (): never => {
+    throw new EspalierError("model_overloaded", "The model is overloaded.");
+  };
+  const handlers = {
+    insert: async (_payload: unknown, { attempt }: { readonly attempt: number }) => (attempt > 1 ? "at last" : busy()),
+    query: async () => busy(),
+  };
+  await bench.workers(handlers, { settings });
+  const client = bench.client({ queues });
+  const read = await client.submitAndWait(request("query"), 5_000);
+  expect(read).toMatchObject({ state: "dead", error: { code: "model_overloaded" } });
+  const written = await client.submitAndWait(request("insert"), 10_000);
+  expect(written).toMatchObject({ state: "completed", result: "at last", attempts: 2 });
+});
+
 test("an unknown throw is internal, and its message is not told", async () => {
   const queues = { ...bench.settings.queues, insert: { ...bench.settings.queues.insert, attempts: 1 } };
   const settings = { ...bench.settings, queues };

@@ -10,6 +10,7 @@ import { blobKey, queueJobId } from "./keys.js";
 import type { LastRun } from "./last-run.js";
 import { NO_STATUS } from "./no-status.js";
 import { payloadVersion, upgradePayload } from "./payload-upgrades.js";
+import { retryDelayMs } from "./settings.js";
 import type { JobError, JobHandler, QueueName } from "./types.js";
 
 /**
@@ -268,6 +269,8 @@ async function endThrown({ deps, job, token, status, thrown, signal }: Thrown): 
     await status.finish({ state: "failed", error: jobErrorOf(error) });
     return { outcome: "failed", error, rethrow: new UnrecoverableError(error.code) };
   }
+  // The server asked for less load, which is no failure: it is waited for, unless somebody waits for the answer.
+  if (error.code === "model_overloaded" && deps.kind !== "query") return yieldTo(error, { deps, job, token, status });
   if (job.attemptsMade + 1 < attempts) {
     // The message that cancelled the job may come later than its failure.
     if (!(await status.retry(jobErrorOf(error)))) return endCancelled(status);
@@ -275,6 +278,16 @@ async function endThrown({ deps, job, token, status, thrown, signal }: Thrown): 
   }
   await buryJob(deps, status, job, error);
   return { outcome: "dead", error, rethrow: error };
+}
+
+async function yieldTo(
+  error: EspalierError,
+  { deps, job, token, status }: Pick<Thrown, "deps" | "job" | "token" | "status">,
+): Promise<ThrownEnding> {
+  if (!(await status.retry(jobErrorOf(error)))) return endCancelled(status);
+  const pauseMs = retryDelayMs(deps.settings.queues[deps.kind], error.code, job.attemptsStarted, Math.random());
+  await job.moveToDelayed(deps.clock.now() + pauseMs, token);
+  return { outcome: "retried", error, rethrow: new DelayedError() };
 }
 
 async function endCancelled(status: RunStatus): Promise<ThrownEnding> {
