@@ -205,8 +205,9 @@ describe("a refused request changes nothing", () => {
   test("Idempotency-Key where it is not honoured: 400, on every route that writes nothing", async () => {
     const honours = new Set(ALL_OPERATIONS.filter(({ idempotent }) => idempotent !== undefined).map(({ id }) => id));
     expect([...honours].sort()).toEqual([
-      ...["cancelJob", "createKey", "createMemory", "deleteKey", "deleteMemory", "insert", "patchMemory"],
-      ...["repairDrift", "replayDeadLetter", "replayDeadLetters", "retryJob"],
+      ...["cancelJob", "createKey", "createMemory", "createTenant", "createWebhook", "deleteKey", "deleteMemory"],
+      ...["deleteWebhook", "insert", "patchMemory", "patchTenant", "patchWebhook", "redeliver", "repairDrift"],
+      ...["replayDeadLetter", "replayDeadLetters", "retryJob", "rotateKey", "rotateWebhook"],
     ]);
     const document = (await bench.client.call("GET", "/openapi.json")).body;
     for (const [path, methods] of Object.entries(document.paths)) {

@@ -8,6 +8,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   patchMemory: { name: "taken over" },
   insert: { tree: { type: "Day" } },
   query: { query: "//Day" },
+  patchWebhook: { name: "taken over" },
 };
 
 interface Route {
@@ -28,7 +29,9 @@ beforeAll(async () => {
   const memory = await bench.client.memory({ name: "secret", labels: { user: "u1" } });
   const job = (await bench.client.insert(memory, { tree: { type: "Day" } })).body.id;
   const key = (await bench.client.call("POST", "/v1/admin/keys", { body: { scopes: ["read"] } })).body.id;
-  owned = { memory, job, key, tenant: "default" };
+  const webhook = (await bench.client.call("POST", "/v1/webhooks", { body: { url: "https://93.184.215.14/" } })).body
+    .id;
+  owned = { memory, job, webhook, delivery: job.replace("job_", "evt_"), key, tenant: "default" };
   const document = (await bench.client.call("GET", "/openapi.json")).body;
   routes = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -57,8 +60,14 @@ const shown = ({ status, body }: Answer): unknown => ({ status, body: { ...body,
 test("on every route with an id, another tenant's thing answers exactly as an unknown one", async () => {
   const withId = routes.filter(({ path }) => path.includes("{") && !path.includes("{tenant}"));
   expect(withId.length).toBeGreaterThanOrEqual(11);
-  const unknown = { memory: randomId("mem"), job: randomId("job"), key: randomId("key") };
-  const malformed = { memory: "mem_1", job: "nonsense", key: "key_" };
+  const unknown = {
+    memory: randomId("mem"),
+    job: randomId("job"),
+    webhook: randomId("whk"),
+    delivery: "evt_1",
+    key: randomId("key"),
+  };
+  const malformed = { memory: "mem_1", job: "nonsense", webhook: "whk_1", delivery: "1", key: "key_" };
   for (const route of withId) {
     const foreign = await ask(route, owned, foreignKey);
     expect({ route: route.id, status: foreign.status }).toEqual({ route: route.id, status: 404 });

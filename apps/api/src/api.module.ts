@@ -16,6 +16,8 @@ import { TreeService } from "./memories/tree.service.js";
 import { OperationsController } from "./operations/operations.controller.js";
 import { QueriesController } from "./queries/queries.controller.js";
 import { QueriesService } from "./queries/queries.service.js";
+import { WebhooksController } from "./webhooks/webhooks.controller.js";
+import { WebhooksService } from "./webhooks/webhooks.service.js";
 import { TenantsController } from "./tenants/tenants.controller.js";
 import { TenantsService } from "./tenants/tenants.service.js";
 
@@ -31,6 +33,7 @@ export class ApiModule {
         JobsController,
         KeysController,
         TenantsController,
+        WebhooksController,
         DriftController,
         OperationsController,
       ],
@@ -44,6 +47,7 @@ export class ApiModule {
         JobsService,
         KeysService,
         TenantsService,
+        WebhooksService,
         DriftService,
         Submitter,
       ],

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
 import type { AccessNews, Background, JobClient, RequestLedger, RequestLimiter, TenantJobs } from "#jobs";
 import type { KeyStore, Outbox, TenantLimitSource, TenantStore, TreeStore } from "#memory";
+import type { Targets, Webhooks } from "#jobs";
 import type { BodyThreads } from "./bodies/body-threads.js";
 
 /** What one dependency of the process answers when it is asked whether it is up. */
@@ -46,6 +47,9 @@ export interface ApiDependencies {
   readonly jobs: JobClient;
   /** Requests under idempotency keys that are no jobs. */
   readonly requests: RequestLedger;
+  readonly webhooks: Webhooks;
+  /** Where webhooks may go. */
+  readonly targets: Targets;
   readonly limits: TenantLimitSource;
   /** The buckets of requests that all API processes share. */
   readonly limiter: RequestLimiter;

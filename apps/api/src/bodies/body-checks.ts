@@ -6,6 +6,7 @@ import { replayBody } from "../wire/job.js";
 import { newKeyBody, rotateKeyBody } from "../wire/key.js";
 import { memoryPatchBody, newMemoryBody } from "../wire/memory.js";
 import { parseBody } from "../wire/query.js";
+import { newWebhookBody, webhookPatchBody } from "../wire/webhook.js";
 import { newTenantBody, tenantPatchBody } from "../wire/tenant.js";
 
 /** What a check may need to know beside the body. */
@@ -29,6 +30,8 @@ export const BODY_CHECKS = {
   rotateKey: (body: unknown) => validateBody(rotateKeyBody, body ?? {}),
   createTenant: (body: unknown) => validateBody(newTenantBody, body),
   patchTenant: (body: unknown) => validateBody(tenantPatchBody, body),
+  createWebhook: (body: unknown) => validateBody(newWebhookBody, body),
+  patchWebhook: (body: unknown) => validateBody(webhookPatchBody, body),
   replayDeadLetters: (body: unknown) => validateBody(replayBody, body ?? {}),
 } as const satisfies Record<string, (body: unknown, context: BodyContext) => unknown>;
 

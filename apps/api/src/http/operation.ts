@@ -18,7 +18,7 @@ export interface Operation {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   /** With `:name` parameters. `:memory` is looked up before the body is read. */
   readonly path: string;
-  readonly tag: "memories" | "queries" | "jobs" | "admin" | "operations";
+  readonly tag: "memories" | "queries" | "jobs" | "webhooks" | "admin" | "operations";
   readonly summary: string;
   /** The scope that a key needs; absent: open to anyone. */
   readonly scope?: KeyScope;

@@ -32,11 +32,24 @@ import {
 } from "../wire/memory.js";
 import { explainBody, explainShape, parseBody, parseShape, queryResultShape } from "../wire/query.js";
 import { newTenantBody, tenantListQuery, tenantPage, tenantPatchBody, tenantShape } from "../wire/tenant.js";
+import { paging } from "../wire/text.js";
 import { schemaShape, treePage, treeQuery } from "../wire/tree.js";
+import {
+  deletedWebhookShape,
+  deliveryListQuery,
+  deliveryPage,
+  deliveryShape,
+  newWebhookBody,
+  webhookPage,
+  webhookPatchBody,
+  webhookShape,
+  webhookWithSecretShape,
+} from "../wire/webhook.js";
 import type { Operation } from "./operation.js";
 
 const MEMORY = "/v1/memories/:memory";
 const JOB = "/v1/jobs/:job";
+const WEBHOOK = "/v1/webhooks/:webhook";
 const TENANT = "/v1/admin/tenants/:tenant";
 
 /** What the parser can refuse. */
@@ -324,6 +337,95 @@ export const OPERATIONS = {
       200: { description: "Events `state` and `progress`, each with the job as data.", mediaType: "text/event-stream" },
     },
     errors: ["job_not_found", "too_many_streams"],
+  },
+  createWebhook: {
+    id: "createWebhook",
+    method: "POST",
+    path: "/v1/webhooks",
+    tag: "webhooks",
+    summary: "Have the ends of jobs told to a URL; the secret that verifies deliveries is shown once",
+    scope: "admin",
+    idempotent: "answer",
+    body: newWebhookBody,
+    responses: { 201: { description: "The webhook with its secret.", schema: webhookWithSecretShape } },
+    errors: ["webhook_url_refused", "too_many_webhooks", "memory_not_found", "invalid_text", ...ONCE],
+  },
+  listWebhooks: {
+    id: "listWebhooks",
+    method: "GET",
+    path: "/v1/webhooks",
+    tag: "webhooks",
+    summary: "List the webhooks of the own tenant, newest first",
+    scope: "admin",
+    query: paging,
+    responses: { 200: { description: "A page of webhooks.", schema: webhookPage } },
+    errors: ["invalid_cursor", "queue_unavailable"],
+  },
+  getWebhook: {
+    id: "getWebhook",
+    method: "GET",
+    path: WEBHOOK,
+    tag: "webhooks",
+    summary: "A webhook, and how it does",
+    scope: "admin",
+    responses: { 200: { description: "The webhook.", schema: webhookShape } },
+    errors: ["webhook_not_found", "queue_unavailable"],
+  },
+  patchWebhook: {
+    id: "patchWebhook",
+    method: "PATCH",
+    path: WEBHOOK,
+    tag: "webhooks",
+    summary: "Change a webhook, disable it, or enable it again",
+    scope: "admin",
+    idempotent: "answer",
+    body: webhookPatchBody,
+    responses: { 200: { description: "The webhook.", schema: webhookShape } },
+    errors: ["webhook_not_found", "webhook_url_refused", "memory_not_found", "invalid_text", ...ONCE],
+  },
+  deleteWebhook: {
+    id: "deleteWebhook",
+    method: "DELETE",
+    path: WEBHOOK,
+    tag: "webhooks",
+    summary: "Delete a webhook with its deliveries; those that wait are not sent",
+    scope: "admin",
+    idempotent: "answer",
+    responses: { 200: { description: "The webhook is gone.", schema: deletedWebhookShape } },
+    errors: ["webhook_not_found", ...ONCE],
+  },
+  rotateWebhook: {
+    id: "rotateWebhook",
+    method: "POST",
+    path: `${WEBHOOK}/rotate`,
+    tag: "webhooks",
+    summary: "Give a webhook a new secret; the one before signs beside it for a day",
+    scope: "admin",
+    idempotent: "answer",
+    responses: { 200: { description: "The webhook with its new secret.", schema: webhookWithSecretShape } },
+    errors: ["webhook_not_found", ...ONCE],
+  },
+  listDeliveries: {
+    id: "listDeliveries",
+    method: "GET",
+    path: `${WEBHOOK}/deliveries`,
+    tag: "webhooks",
+    summary: "What was sent to a webhook, is waiting or was given up, the latest first",
+    scope: "admin",
+    query: deliveryListQuery,
+    responses: { 200: { description: "A page of deliveries.", schema: deliveryPage } },
+    errors: ["webhook_not_found", "invalid_cursor", "queue_unavailable"],
+  },
+  redeliver: {
+    id: "redeliver",
+    method: "POST",
+    path: `${WEBHOOK}/deliveries/:delivery/redeliver`,
+    tag: "webhooks",
+    summary: "Send a delivery again, now, under the same id",
+    scope: "admin",
+    idempotent: "answer",
+    responses: { 202: { description: "The delivery.", schema: deliveryShape } },
+    errors: ["webhook_not_found", "delivery_not_found", "webhook_disabled", ...ONCE],
   },
   createKey: {
     id: "createKey",

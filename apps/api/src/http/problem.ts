@@ -24,6 +24,8 @@ const DEFAULT_RETRY_AFTER_SECONDS = 2;
 const UNIFORM_DETAIL: Partial<Readonly<Record<ErrorCode, string>>> = {
   memory_not_found: "There is no such memory.",
   job_not_found: "There is no such job.",
+  webhook_not_found: "There is no such webhook.",
+  delivery_not_found: "There is no such delivery.",
   key_not_found: "There is no such API key.",
 };
 

@@ -39,6 +39,16 @@ const key = {
   ...{ id: "key_01m7ywb5fjeczb6xzp8dr6t1kb", tenant: TENANT, name: "reader", scopes: ["read"], createdAt: AT },
 };
 
+const webhook = {
+  ...{ id: "whk_01m7ywb7c0eczb6xzfqk2s90pv", url: "https://example.com/espalier", name: "crm" },
+  ...{ events: ["completed", "dead"], kinds: ["insert"], enabled: true, createdAt: AT },
+};
+
+const delivery = {
+  ...{ id: JOB.replace("job_", "evt_"), job: JOB, event: "completed", state: "delivered", attempts: 1 },
+  ...{ createdAt: AT, attemptedAt: AT, deliveredAt: AT, responseStatus: 204 },
+};
+
 const tree = {
   type: "Itinerary",
   attributes: { name: "ACL trip", days: 4 },
@@ -155,6 +165,25 @@ export const EXAMPLES: Readonly<Record<string, OperationExamples>> = {
   listDeadLetters: { answer: { items: [{ ...jobInList, state: "dead" }] } },
   replayDeadLetter: { answer: { ...queued, replayOf: JOB } },
   replayDeadLetters: { bodies: { "of one memory": { memory: MEMORY, limit: 100 } }, answer: { items: [queued] } },
+  createWebhook: {
+    bodies: {
+      "inserts that are done or given up": {
+        url: webhook.url,
+        name: "crm",
+        events: ["completed", "dead"],
+        kinds: ["insert"],
+      },
+      "all jobs": { url: webhook.url },
+    },
+    answer: { ...webhook, secret: "whsec_…" },
+  },
+  listWebhooks: { answer: { items: [webhook] } },
+  getWebhook: { answer: webhook },
+  patchWebhook: { bodies: { "enable again": { enabled: true } }, answer: webhook },
+  deleteWebhook: { answer: { id: webhook.id, deleted: true } },
+  rotateWebhook: { answer: { ...webhook, secret: "whsec_…" } },
+  listDeliveries: { answer: { items: [delivery] } },
+  redeliver: { answer: { ...delivery, state: "pending", attempts: 0 } },
   createKey: {
     bodies: {
       reader: { name: "reader", scopes: ["read"], expiresAt: "2027-01-01T00:00:00Z" },

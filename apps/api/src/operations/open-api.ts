@@ -31,6 +31,7 @@ const TAGS = [
   { name: "memories", description: "Trees of typed nodes, and what goes into them." },
   { name: "queries", description: "Semantic XPath." },
   { name: "jobs", description: "Every insert and every query is a job." },
+  { name: "webhooks", description: "The ends of jobs, told to a URL." },
   { name: "admin", description: "Tenants and API keys." },
   { name: "operations", description: "Health, metrics and this document." },
 ];

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { LIMITS } from "#core";
-import { literalOf, type Targets } from "./targets.js";
+import { literalOf, NOT_PUBLIC, type Targets } from "./targets.js";
 import type { AttemptAnswer } from "./types.js";
 
 /** Milliseconds that an idle connection to a receiver is kept for its next delivery, and such connections per receiver. */
@@ -78,8 +78,7 @@ async function drained(answer: IncomingMessage): Promise<void> {
 
 /** What went wrong, without what a receiver may have sent. */
 function reasonOf(error: unknown): string {
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  const text = error instanceof Error ? error.message : "";
-  if (text === "The host leads to an address that is not public.") return text;
-  return code === "" ? "The request failed." : `The request failed: ${code}.`;
+  const { code, message } = error as { readonly code?: unknown; readonly message?: unknown };
+  if (message === NOT_PUBLIC) return NOT_PUBLIC;
+  return typeof code === "string" ? `The request failed: ${code}.` : "The request failed.";
 }

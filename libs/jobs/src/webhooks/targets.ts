@@ -9,6 +9,9 @@ const LOCAL_NAMES = /(^|\.)(localhost|local|internal|localdomain|home\.arpa|lan)
 /** How long a host may take to resolve while a webhook is made; one that does not by then is looked at when it is used. */
 const RESOLVE_MS = 2_000;
 
+/** Why a connection was not made to a host. */
+export const NOT_PUBLIC = "The host leads to an address that is not public.";
+
 export interface TargetRules {
   /** Networks that may be reached although they are not public, as `10.0.0.0/8`. */
   readonly networks: readonly string[];
@@ -63,7 +66,7 @@ export class Targets {
       }
       const foreign = addresses.find(({ address }) => !this.allows(address));
       if (foreign !== undefined) {
-        done(new Error("The host leads to an address that is not public."), []);
+        done(new Error(NOT_PUBLIC), []);
         return;
       }
       const [first] = addresses;
