@@ -132,9 +132,7 @@ export const RETRY_BASE_MS: Readonly<Partial<Record<ErrorCode, number>>> = {
 /** The longest delay between two attempts. */
 export const RETRY_MAX_MS = 60_000;
 
-/**
- * Admission. The windows are twice what one worker runs at once; they grow with the workers that tell of themselves.
- */
+/** Admission. The window is twice what one worker runs at once; it grows with the workers that tell of themselves. */
 const LANE: LaneSettings = {
   window: 100,
   tenantInFlight: 1_000,
@@ -150,7 +148,7 @@ const LANE: LaneSettings = {
 /** The settings of both lanes; a query is small, so its turns are. */
 const LANE_SETTINGS: Readonly<Record<LaneName, LaneSettings>> = {
   interactive: { ...LANE, quantum: 100 },
-  batch: { ...LANE, window: 200 },
+  batch: LANE,
 };
 
 /** Bounds and paces of the status store, the waiters and the connections. All times are milliseconds. */

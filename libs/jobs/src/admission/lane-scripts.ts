@@ -11,7 +11,9 @@
  *   key. At most one job of a key is in a tenant's list or in flight, so that the list never blocks and the key keeps its order.
  * - *released*: given to one process to add to its queue; that process may die, so what was released some seconds ago is
  *   added again by a sweep, once (adding the same job twice is one job).
- * - *in flight* = released or active: bounded by the lane's window. While others have work one tenant holds at most half
+ * - *in flight* = released or active: bounded by the lane's window, which is twice what the workers run at once. A tenant
+ *   that is alone holds enough of it to keep all of them busy and some jobs at hand, and leaves room: who comes beside a flood
+ *   goes to the queue at once, behind a fraction of what runs. While others have work one tenant holds at most half
  *   of the window, or one and a half times the part that its weight earns if that is more (a limit at the very part would
  *   cut short the turns that earn it).
  *
@@ -72,8 +74,12 @@ end
 local function capOf(tenant, usual) return tonumber(redis.call('HGET', key('cap'), tenant) or usual) end
 `;
 
+/** Of the window, what a tenant has at most while nobody else waits. */
+const ALONE_PART = 0.65;
+
 /** Needs `window`, `cap`, `quantum`, `most`. Answers the envelopes that were released, as id, data, id, data, … */
 const DISPATCH = `
+local function aloneOf(cap) return math.min(cap, math.ceil(window * ${ALONE_PART})) end
 local function dispatch()
   local tenants = redis.call('LLEN', key('ring'))
   if tenants == 0 then return {} end
@@ -86,7 +92,7 @@ local function dispatch()
   local turn = before
   local function limitOf(tenant)
     local cap = capOf(tenant, cap)
-    if tenants == 1 then return cap end
+    if tenants == 1 then return aloneOf(cap) end
     local part = weightOf(tenant) / weights
     part = part > 0.5 and math.min(1, 1.5 * part) or 0.5
     return math.min(cap, math.max(1, math.floor(window * part)))
@@ -183,7 +189,7 @@ else redis.call('HSET', key('cap'), of.t, ARGV[9]) end
 local free = not of.o or redis.call('HSETNX', key('holder'), of.o, id) == 1
 redis.call('HSET', key('envelopes'), id, ARGV[6])
 if free and redis.call('EXISTS', key('ring')) == 0 and redis.call('ZCARD', key('flight')) < window
-  and tonumber(redis.call('HGET', key('flying'), of.t) or '0') < tonumber(ARGV[9]) then
+  and tonumber(redis.call('HGET', key('flying'), of.t) or '0') < aloneOf(tonumber(ARGV[9])) then
   -- Nobody waits, so that it is this job's turn whatever it costs.
   redis.call('ZADD', key('flight'), now, id)
   redis.call('ZADD', key('released'), now, id)

@@ -97,6 +97,24 @@ describe("a lane", () => {
     expect(idsOf(await lane.finish("a1"))).toEqual(["b2"]);
   });
 
+  test("a tenant that is alone leaves room in the window, and who comes beside its flood goes to the queue at once", async () => {
+    const lane = laneOf({ window: 10, tenantInFlight: 100 });
+    for (let at = 0; at < 20; at += 1) await lane.submit(job("a", `a${at}`));
+    expect(await lane.counts()).toEqual({ queued: 13, inFlight: 7 });
+    expect(idsOf(await lane.submit(job("b", "b1")))).toEqual(["b1"]);
+  });
+
+  test("the window grows with the slots of the kind that has most of them", async () => {
+    const lane = laneOf({ window: 4, tenantInFlight: 100 });
+    await lane.register("one/insert", 5, 60_000);
+    await lane.register("two/insert", 5, 60_000);
+    await lane.register("one/maintain", 8, 60_000);
+    await lane.measure();
+    for (let at = 0; at < 15; at += 1)
+      for (const tenant of ["a", "b"]) await lane.submit(job(tenant, `${tenant}${at}`));
+    expect(await lane.counts()).toEqual({ queued: 10, inFlight: 20 });
+  });
+
   test("what is over the limits of a tenant is refused, says which, and leaves nothing behind", async () => {
     const lane = laneOf({ window: 1, tenantJobs: 1, tenantBytes: 20 });
     await lane.submit(job("a", "1"));

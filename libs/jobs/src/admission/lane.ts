@@ -79,16 +79,23 @@ export class Lane {
     this.#window = options.settings.window;
   }
 
-  /** Tells for `ttlMs` that a worker runs so many jobs of the lane at once. */
+  /** Tells for `ttlMs` that a worker, named `<process>/<kind>`, runs so many jobs of the lane at once. */
   async register(worker: string, concurrency: number, ttlMs: number): Promise<void> {
     await this.#run("laneRegister", [`${worker}|${concurrency}`, ttlMs]);
   }
 
-  /** Makes the window twice what the workers run at once, and no smaller than its setting. Forgets workers that are gone. */
+  /**
+   * Makes the window twice what the workers run at once of the kind that they run most of, and no smaller than its setting: a
+   * flood of one kind must not wait in its queue by the slots of another. Forgets workers that are gone.
+   */
   async measure(): Promise<void> {
     const workers = (await this.#run("laneWorkers", [])) as readonly string[];
-    const slots = workers.reduce((sum, worker) => sum + Number(worker.slice(worker.lastIndexOf("|") + 1)), 0);
-    this.#window = Math.max(this.#settings.window, WINDOW_PER_SLOT * slots);
+    const slots = new Map<string, number>();
+    for (const worker of workers) {
+      const [kind = "", count] = worker.slice(worker.lastIndexOf("/") + 1).split("|");
+      slots.set(kind, (slots.get(kind) ?? 0) + Number(count));
+    }
+    this.#window = Math.max(this.#settings.window, WINDOW_PER_SLOT * Math.max(0, ...slots.values()));
   }
 
   /**
@@ -164,6 +171,26 @@ export class Lane {
         return weight === null ? [] : [[tenant, Number(weight)] as const];
       }),
     );
+  }
+
+  /** Ids of all jobs that wait for their turn or are in flight, of all tenants. O(such jobs). */
+  tokens(): Promise<readonly string[]> {
+    return this.#redis.hkeys(`${this.#tag}:envelopes`);
+  }
+
+  /** Jobs of a tenant that wait for their turn or are in flight. */
+  async countOf(tenant: string): Promise<number> {
+    const counts = await Promise.all(
+      ["waiting", "flying"].map((name) => this.#redis.hget(`${this.#tag}:${name}`, tenant)),
+    );
+    return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
+  }
+
+  /** Forgets what is known of a tenant that has no jobs any more. Answers the count of entries. */
+  async forget(tenant: string): Promise<number> {
+    const names = ["waiting", "bytes", "flying", "deficit", "weight", "cap"];
+    const counts = await Promise.all(names.map((name) => this.#redis.hdel(`${this.#tag}:${name}`, tenant)));
+    return counts.reduce((sum, count) => sum + count, 0);
   }
 
   /** Jobs that wait for their turn, and that are in flight. */
