@@ -23,10 +23,18 @@ export interface BenchReport {
   readonly figures: unknown;
 }
 
+/** The stores that a benchmark runs on: SQLite, or the Neo4j and the Qdrant that the environment names. */
+export const PROFILES = ["embedded", "distributed"] as const;
+
+export type Profile = (typeof PROFILES)[number];
+
 /** What a run is given. */
 export interface BenchContext {
   /** Largest size, number of questions or repetitions, where a benchmark has such a number; absent is the full run. */
   readonly limit: number | undefined;
+  /** Absent: the benchmark's own length. */
+  readonly minutes: number | undefined;
+  readonly profile: Profile;
   /** One line of progress, to stderr. */
   readonly progress: (line: string) => void;
 }
@@ -37,6 +45,10 @@ export interface Bench {
   readonly summary: string;
   /** What `--limit` limits; absent: nothing. */
   readonly limit?: string;
+  /** Whether `--profile` says on which stores it runs; absent: it has stores of its own. */
+  readonly profiles?: true;
+  /** What `--minutes` says; absent: it takes as long as it takes. */
+  readonly minutes?: string;
   /** `skipped` says why it cannot run here. */
   run(context: BenchContext): Promise<BenchReport | { readonly skipped: string }>;
 }

@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
-import { Command, InvalidArgumentError } from "commander";
-import type { Bench } from "./bench.js";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { PROFILES, type Bench, type Profile } from "./bench.js";
 import { axes } from "./benches/axes.js";
+import { fairness } from "./benches/fairness.js";
 import { footprint } from "./benches/footprint.js";
 import { ingest } from "./benches/ingest.js";
 import { locomo } from "./benches/locomo.js";
@@ -9,24 +10,32 @@ import { queue } from "./benches/queue.js";
 import { queryOverhead } from "./benches/query-overhead.js";
 import { requests } from "./benches/requests.js";
 import { scan } from "./benches/scan.js";
+import { soak } from "./benches/soak.js";
 import { stores } from "./benches/stores.js";
+import { takeover } from "./benches/takeover.js";
 import { describeMachine } from "./machine.js";
 import { printReport } from "./print-report.js";
 
-const BENCHES: readonly Bench[] = [requests, locomo, queryOverhead, scan, axes, stores, ingest, footprint, queue];
+const BENCHES: readonly Bench[] = [
+  ...[requests, locomo],
+  ...[queryOverhead, scan, axes, stores, ingest, footprint],
+  ...[queue, fairness, takeover, soak],
+];
 
 interface Options {
   readonly json?: string;
   readonly limit?: number;
+  readonly minutes?: number;
+  readonly profile?: Profile;
 }
 
 /** Runs a benchmark: the report on stdout, progress on stderr. A goal that is missed does not fail the run. */
-async function run(bench: Bench, { json, limit }: Options): Promise<void> {
+async function run(bench: Bench, { json, limit, minutes, profile = "embedded" }: Options): Promise<void> {
   const machine = await describeMachine();
   const progress = (line: string): void => {
     process.stderr.write(`${line}\n`);
   };
-  const report = await bench.run({ limit, progress });
+  const report = await bench.run({ limit, minutes, profile, progress });
   if ("skipped" in report) {
     process.stdout.write(`${bench.name} skipped: ${report.skipped}\n`);
     return;
@@ -49,6 +58,10 @@ for (const bench of BENCHES) {
   const command = program.command(bench.name).description(bench.summary);
   command.option("--json <file>", "write the figures to a file");
   if (bench.limit !== undefined) command.option("--limit <n>", `a smaller run: ${bench.limit}`, positive);
+  if (bench.minutes !== undefined) command.option("--minutes <n>", bench.minutes, positive);
+  if (bench.profiles === true) {
+    command.addOption(new Option("--profile <name>", "the stores to run on").choices(PROFILES).default("embedded"));
+  }
   command.action(async (options: Options) => run(bench, options));
 }
 await program.parseAsync();

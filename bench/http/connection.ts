@@ -9,7 +9,7 @@ export interface Answer {
 /** Sends JSON over kept connections: node:http, because a benchmark's client must cost little. */
 export interface Connection {
   send(
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "DELETE",
     path: string,
     body?: unknown,
     headers?: Readonly<Record<string, string>>,

@@ -22,10 +22,13 @@ export interface Espalier {
   stop(): Promise<void>;
 }
 
-/** Starts `up` with an empty data folder, exactly as bin/espalier does after the set-up. */
-export async function startEspalier(): Promise<Espalier> {
+/**
+ * Starts `up` with an empty data folder, exactly as bin/espalier does after the set-up.
+ * @param environment beside that of this process
+ */
+export async function startEspalier(environment: NodeJS.ProcessEnv = {}): Promise<Espalier> {
   const folder = await mkdtemp(join(tmpdir(), "espalier-bench-"));
-  const child = await startChild(PROGRAM, ["up", "--port", "0", "--data", folder]);
+  const child = await startChild(PROGRAM, ["up", "--port", "0", "--data", folder], environment);
   const url = /url=(\S+)/.exec(child.ready)?.[1];
   if (url === undefined) throw new Error(`no address in the ready line: ${child.ready}`);
   const key = (await readFile(join(folder, "admin.key"), "utf8")).trim();
