@@ -75,7 +75,12 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
   const apart = openApart(services, shared, opened);
   const deliveries = openDeliveries(config, jobSettings, opened);
   const writers = new WriteQueue();
-  const reader = new Reader(services);
+  const reader = new Reader(services, {
+    // Others will have lost points too: all are compared now. The loop that does it also comes by itself.
+    onLostPoints: () => {
+      apart?.background.sweeps.ask().catch(() => undefined);
+    },
+  });
   const closing = opened.move();
   return {
     runtime: {

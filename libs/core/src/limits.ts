@@ -185,6 +185,8 @@ export const LIMITS = {
   tombstoneMs: 600_000,
   /** Points that a comparison of two stores holds at once (about 100 MB); a larger memory is walked several times. */
   reconcilePoints: 500_000,
+  /** Milliseconds after which a query looks again whether the points of its memory are there: as long an answer can lack them. */
+  lostPointsMs: 5_000,
   /** Rows under way with which comparing a memory says little: it is left to the next sweep. */
   reconcileBusyRows: 1_000,
   /** Milliseconds that a call of a persistent cache may take: asking the model anew takes no longer. */

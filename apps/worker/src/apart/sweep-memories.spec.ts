@@ -11,6 +11,7 @@ interface Expected {
   readonly points?: number;
   readonly pending?: number;
   readonly failed?: number;
+  readonly former?: readonly string[];
   readonly error?: EspalierError;
 }
 
@@ -21,6 +22,7 @@ function open(expected: Readonly<Record<string, Expected>>) {
   const known = ({ memory }: MemoryScope): Expected => expected[memory] ?? {};
   const outbox: Partial<ApartServices["apart"]["outbox"]> = {
     tombstones: async () => [],
+    former: async ({ memory }) => known({ tenant: "", memory }).former ?? [],
     memories: async () => ({ memories: scopes.map((scope) => ({ scope, models: ["m"] })) }),
     expectation: async (scope) => {
       const { points = 10, pending = 0, failed = 0, error } = known(scope);
@@ -30,7 +32,9 @@ function open(expected: Readonly<Record<string, Expected>>) {
     expected: async () => ({ points: [{ id: "nod_lost", born: 1, field: "" }] }),
   };
   const services = {
-    tree: { getMemory: async () => ({ embeddingModel: "m", revision: 1 }) },
+    tree: {
+      getMemory: async ({ tenant, memory }: MemoryScope) => ({ tenant, id: memory, embeddingModel: "m", revision: 1 }),
+    },
     vectors: { fingerprint: async () => ({ count: 10, hash: "10" }) },
     apart: { outbox, points: { points: async () => ({ points: [] }) } },
   } as unknown as ApartServices;
@@ -52,6 +56,12 @@ function open(expected: Readonly<Record<string, Expected>>) {
   );
   return { turn, told, submitted, errors };
 }
+
+test("what is left of a former model is removed", async () => {
+  const { turn, told, submitted } = open({ mem_2: { former: ["m0"] } });
+  await turn();
+  expect([told[1], submitted]).toEqual([["mem_2", 0], ["mem_2"]]);
+});
 
 test("what differs is noted and repaired; what was given up is noted alone", async () => {
   const { turn, told, submitted } = open({ mem_2: { points: 11 }, mem_3: { pending: 4, failed: 4 } });

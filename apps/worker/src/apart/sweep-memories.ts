@@ -82,6 +82,7 @@ class MemoryComparison {
     if (drift === undefined) return background.sweeps.keep(scope);
     await background.sweeps.note(scope, drift.repairable + drift.failed);
     const payload: MaintainPayload = { task: "reconcile" };
-    if (drift.repairable > 0) await this.options.jobs.submit({ kind: "maintain", ...scope, payload });
+    if (drift.repairable > 0 || drift.hasFormer)
+      await this.options.jobs.submit({ kind: "maintain", ...scope, payload });
   }
 }

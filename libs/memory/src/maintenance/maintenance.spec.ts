@@ -70,6 +70,22 @@ test("a memory moves to another model while inserts go on, and leaves no vector 
   });
 });
 
+test("a move that was cut short after its switch is ended by the next run", async () => {
+  for (const { services, createMemory } of [openServices(), openApart()]) {
+    const scope = await createMemory({ structure: "conversation" });
+    await insert(services, scope, days(0, 10));
+    await services.tree.updateMemory(scope, { nextEmbeddingModel: "other-words" }, 1);
+    const deleteFormer = services.vectors.deleteFormer.bind(services.vectors);
+    services.vectors.deleteFormer = () => Promise.reject(new Error("killed"));
+    await expect(reembed(services, new WriteQueue(), scope, {})).rejects.toThrow("killed");
+    services.vectors.deleteFormer = deleteFormer;
+    const { deleted } = await reembed(services, new WriteQueue(), scope, {});
+    expect(deleted).toBe((await count(services, scope, "other-words")) - (services.apart === undefined ? 0 : 10));
+    expect(await count(services, scope, "bag-of-words")).toBe(0);
+    expect(await services.tree.getMemory(scope)).not.toHaveProperty("nextEmbeddingModel");
+  }
+});
+
 test("a move that failed goes on where it was", async () => {
   const { services, otherModel, createMemory } = openServices();
   const scope = await createMemory({ structure: "conversation" });

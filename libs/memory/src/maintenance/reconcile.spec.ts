@@ -3,11 +3,13 @@ import { LIMITS, type MemoryScope } from "#core";
 import { embedRows } from "../outbox/embed-rows.js";
 import { openApart, type TestApart } from "../testing/open-apart.js";
 import { buryTombstones } from "./bury-tombstones.js";
+import { WriteQueue } from "../writing/write-queue.js";
 import { findDrift, reconcile } from "./reconcile.js";
+import { reembed } from "./reembed.js";
 
 const MODEL = "bag-of-words";
 const NONE = { missing: 0, foreign: 0, stale: 0, repaired: 0, failed: 0 };
-const NO_DRIFT = { repairable: 0, failed: 0 };
+const NO_DRIFT = { repairable: 0, failed: 0, hasFormer: false };
 
 let claims = 0;
 
@@ -120,7 +122,7 @@ test("points whose rows were given up are told until they are tried again, and n
   await apart.claim("failing");
   const rows = await outbox.claimed("failing", LIMITS.rowLeaseMs);
   await outbox.fail("failing", rows, { code: "model_bad_output", message: "NaN", afterMs: 0, final: true });
-  expect(await findDrift(apart.services, scope)).toEqual({ repairable: 0, failed: 1 });
+  expect(await findDrift(apart.services, scope)).toEqual({ ...NO_DRIFT, failed: 1 });
   expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, failed: 1 });
   await outbox.retry(scope);
   expect(await findDrift(apart.services, scope)).toEqual(NO_DRIFT);
@@ -132,10 +134,29 @@ test("nothing is said of a memory with too many rows under way, unless it is in 
   const { outbox } = apart.services.apart;
   const { fingerprint } = await outbox.expectation(scope, MODEL);
   outbox.expectation = async () => ({ fingerprint, pending: LIMITS.reconcileBusyRows + 2, failed: 1 });
-  expect(await findDrift(apart.services, scope)).toEqual({ repairable: 0, failed: 1 });
+  expect(await findDrift(apart.services, scope)).toEqual({ ...NO_DRIFT, failed: 1 });
   await apart.stores.apart.points.remove(scope, MODEL, [await pointOf(apart, scope, ids[0]!)]);
   expect(await findDrift(apart.services, scope)).toBeUndefined();
   expect(await reconcile(apart.services, scope)).toEqual({ ...NONE, missing: 1, repaired: 1, failed: 1 });
+});
+
+test("a move to another model that was cut short after its switch is finished", async () => {
+  const apart = openApart();
+  const { services } = apart;
+  const { scope } = await inStep(apart, 5);
+  await services.tree.updateMemory(scope, { nextEmbeddingModel: "other-words" }, 1);
+  const deleteFormer = services.vectors.deleteFormer.bind(services.vectors);
+  services.vectors.deleteFormer = () => Promise.reject(new Error("killed"));
+  await expect(reembed(services, new WriteQueue(), scope)).rejects.toThrow("killed");
+  services.vectors.deleteFormer = deleteFormer;
+  expect(await services.tree.getMemory(scope)).toMatchObject({ embeddingModel: "other-words" });
+  expect((await services.vectors.fingerprint(scope, MODEL)).count).toBe(5);
+  expect(await findDrift(services, scope)).toEqual({ ...NO_DRIFT, hasFormer: true });
+  expect(await reconcile(services, scope)).toEqual({ ...NONE, foreign: 5, repaired: 5 });
+  expect((await services.vectors.fingerprint(scope, MODEL)).count).toBe(0);
+  expect(await services.apart.outbox.tracked(scope, MODEL)).toEqual([]);
+  expect(await services.tree.getMemory(scope)).not.toHaveProperty("nextEmbeddingModel");
+  expect(await findDrift(services, scope)).toEqual(NO_DRIFT);
 });
 
 test("a deleted memory is looked after once more, when nobody can be left who writes for it, and then forgotten", async () => {

@@ -13,9 +13,11 @@
  */
 import { LIMITS, fieldText, type MemoryScope } from "#core";
 import { throwIfAborted } from "#scoring";
+import type { Memory } from "../memory.js";
 import type { ApartServices } from "../outbox/apart-services.js";
 import type { StoredPoint } from "../ports/outbox.js";
 import type { RunContext } from "../services.js";
+import { finishMove, isMoveCutShort } from "./reembed.js";
 
 /** Points that differ, and how many of them were repaired: there, removed, refreshed, or on their way. */
 export interface ReconcileResult {
@@ -35,14 +37,17 @@ interface Drift {
   readonly repairable: number;
   /** As of `ReconcileResult`. */
   readonly failed: number;
+  /** Whether vectors of a model that the memory has left may be there still, which a `reconcile` removes. */
+  readonly hasFormer: boolean;
 }
 
 /** Names a point within a memory and model. */
 type PointName = Pick<StoredPoint, "id" | "born" | "field">;
 
 /**
- * Finds what differs in a memory and repairs it, under every model that it is on. Repeats safely. Reads O(points) once they
- * differ, else two fingerprints.
+ * Finds what differs in a memory and repairs it, under every model that it is on; points of models that it has left are
+ * foreign, and a move that was cut short is over then. Repeats safely. Reads O(points) once they differ, else two
+ * fingerprints.
  * @throws EspalierError `memory_not_found`, `store_unavailable`, `cancelled`
  */
 export async function reconcile(
@@ -50,8 +55,10 @@ export async function reconcile(
   scope: MemoryScope,
   context: RunContext = {},
 ): Promise<ReconcileResult> {
-  const result = await walkModels(services, scope, { context, repairs: repairsOf(services, scope) });
-  return result ?? IN_STEP;
+  const memory = await services.tree.getMemory(scope);
+  const foreign = (await hasFormer(services, memory)) ? await finishMove(services, scope) : 0;
+  const result = await walkModels(services, memory, { context, repairs: repairsOf(services, scope) });
+  return added({ ...IN_STEP, foreign, repaired: foreign }, result ?? IN_STEP);
 }
 
 /**
@@ -63,10 +70,16 @@ export async function findDrift(
   scope: MemoryScope,
   context: RunContext = {},
 ): Promise<Drift | undefined> {
-  const found = await walkModels(services, scope, { context });
+  const memory = await services.tree.getMemory(scope);
+  const found = await walkModels(services, memory, { context });
   if (found === undefined) return undefined;
   const { missing, foreign, stale, failed } = found;
-  return { repairable: missing + foreign + stale, failed };
+  return { repairable: missing + foreign + stale, failed, hasFormer: await hasFormer(services, memory) };
+}
+
+async function hasFormer({ apart }: ApartServices, memory: Memory): Promise<boolean> {
+  if (isMoveCutShort(memory)) return true;
+  return (await apart.outbox.former({ tenant: memory.tenant, memory: memory.id })).length > 0;
 }
 
 /** What is done with what differs. Each answers how many it repaired. */
@@ -103,10 +116,10 @@ function repairsOf({ apart }: ApartServices, scope: MemoryScope): Repairs {
 /** Undefined where a memory is too busy to be compared. */
 async function walkModels(
   services: ApartServices,
-  scope: MemoryScope,
+  { tenant, id, embeddingModel, nextEmbeddingModel, revision }: Memory,
   walk: Walk,
 ): Promise<ReconcileResult | undefined> {
-  const { embeddingModel, nextEmbeddingModel, revision } = await services.tree.getMemory(scope);
+  const scope = { tenant, memory: id };
   let sum = IN_STEP;
   for (const model of new Set([embeddingModel, nextEmbeddingModel])) {
     if (model === undefined) continue;

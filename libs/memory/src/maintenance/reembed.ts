@@ -4,11 +4,11 @@
  *
  * 1. Fill the vectors of the new model for what is live, page by page. Inserts go on meanwhile, with the old model.
  * 2. As the next writer in the queue: fill what came since, then switch the memory's model. From then on reads and inserts
- *    are on the new one.
- * 3. Fill once more, for what other processes committed in between, and delete the old model's vectors.
+ *    are on the new one; `nextEmbeddingModel` stays, and says that the move is not over.
+ * 3. Fill once more, for what other processes committed in between, delete the old model's vectors, and take the goal away.
  *
- * Every step finds its own place again, so a killed run is simply repeated. Should something slip through, a query computes
- * the vectors that it misses.
+ * Every step finds its own place again, so a killed run is simply repeated; one that nobody repeats is finished by the
+ * comparison of the stores (`isMoveCutShort`). Should something slip through, a query computes the vectors that it misses.
  */
 import type { MemoryScope } from "#core";
 import type { Memory } from "../memory.js";
@@ -40,27 +40,44 @@ export async function reembed(
 ): Promise<ReembedResult> {
   const before = await services.tree.getMemory(scope);
   const next = before.nextEmbeddingModel;
-  if (next === undefined || next === before.embeddingModel) {
-    if (next !== undefined) await services.tree.updateMemory(scope, { nextEmbeddingModel: null }, services.clock.now());
-    return { model: before.embeddingModel, embedded: 0, deleted: 0 };
-  }
+  if (next === undefined) return { model: before.embeddingModel, embedded: 0, deleted: 0 };
   const pass = new Pass(services, next, context);
-  await pass.fill(before);
-  const switched = await queue.run(scope, context.signal, async () => {
-    const current = await services.tree.getMemory(scope);
-    if (current.nextEmbeddingModel !== next) return undefined;
-    await pass.fill(current);
-    const patch = { embeddingModel: next, nextEmbeddingModel: null };
-    return services.tree.updateMemory(scope, patch, services.clock.now());
-  });
-  if (switched === undefined) {
-    // Another goal was set meanwhile: what was computed for this one is of no use.
-    const deleted = await services.vectors.delete(scope, { model: next });
-    return { model: before.embeddingModel, embedded: pass.embedded, deleted };
+  if (!isMoveCutShort(before)) {
+    await pass.fill(before);
+    const switched = await queue.run(scope, context.signal, () => switchModel(services, scope, pass));
+    if (!switched) {
+      // Another goal was set meanwhile: what was computed for this one is of no use.
+      const deleted = await services.vectors.deleteFormer(scope);
+      return { model: before.embeddingModel, embedded: pass.embedded, deleted };
+    }
   }
-  await pass.fill(switched);
-  const deleted = await services.vectors.delete(scope, { model: before.embeddingModel });
+  await pass.fill(await services.tree.getMemory(scope));
+  const deleted = await finishMove(services, scope);
   return { model: next, embedded: pass.embedded, deleted };
+}
+
+/** Whether a memory is on the model that it was to move to, and the vectors of the one before may still be there. */
+export function isMoveCutShort({ embeddingModel, nextEmbeddingModel }: Memory): boolean {
+  return nextEmbeddingModel === embeddingModel;
+}
+
+/** Ends the move of a memory that has switched: removes vectors of the models before, then the goal. Answers their count. */
+export async function finishMove(services: MemoryServices, scope: MemoryScope): Promise<number> {
+  const deleted = await services.vectors.deleteFormer(scope);
+  const memory = await services.tree.getMemory(scope);
+  if (isMoveCutShort(memory)) {
+    await services.tree.updateMemory(scope, { nextEmbeddingModel: null }, services.clock.now());
+  }
+  return deleted;
+}
+
+/** False if the memory has another goal by now. */
+async function switchModel(services: MemoryServices, scope: MemoryScope, pass: Pass): Promise<boolean> {
+  const current = await services.tree.getMemory(scope);
+  if (current.nextEmbeddingModel !== pass.model) return false;
+  await pass.fill(current);
+  await services.tree.updateMemory(scope, { embeddingModel: pass.model }, services.clock.now());
+  return true;
 }
 
 /** Fills node texts, and the attribute fields that the memory declares. */
@@ -69,7 +86,7 @@ class Pass {
 
   constructor(
     private readonly services: MemoryServices,
-    private readonly model: string,
+    readonly model: string,
     private readonly context: RunContext,
   ) {}
 

@@ -28,6 +28,9 @@ const PRESSURE: ReadonlySet<ErrorCode> = new Set([
   "cancelled",
 ]);
 
+/** What took rows with it: their memory was deleted meanwhile, or left the model. */
+const TOOK_ITS_ROWS: ReadonlySet<ErrorCode> = new Set(["memory_not_found", "revision_conflict"]);
+
 export interface EmbedRowsContext {
   readonly signal?: AbortSignal | undefined;
   /** How often the claim was taken over from a worker that died in it. */
@@ -169,8 +172,7 @@ async function settle({ apart }: ApartServices, claim: string, outcomes: Outcome
   const failed: { readonly row: OutboxRow; readonly error: EspalierError }[] = [];
   const released: EspalierError[] = [];
   for (const [row, error] of outcomes) {
-    // A memory that was deleted meanwhile took its rows with it.
-    if (error === undefined || error.code === "memory_not_found") done.push(row);
+    if (error === undefined || TOOK_ITS_ROWS.has(error.code)) done.push(row);
     else if (PRESSURE.has(error.code)) released.push(error);
     else failed.push({ row, error });
   }

@@ -95,9 +95,12 @@ export interface Outbox {
   ): Promise<ReadonlyMap<string, Outstanding>>;
   /**
    * From now on every state with a text in the field has a row until its point is stored. Rows of the states that are there
-   * are made in bounded transactions. Repeats safely; O(states with the field) the first time, one read later.
+   * are made in bounded transactions. Repeats safely; O(states with the field) the first time, one read later. A model that the
+   * memory is neither on nor moving to answers `revision_conflict`.
    */
   track(scope: MemoryScope, model: string, field: string): Promise<void>;
+  /** Models that the memory has left and under which points of it may still be there. */
+  former(scope: MemoryScope): Promise<readonly string[]>;
   /** Fields that are tracked under a model; `""` always is under the memory's own. */
   tracked(scope: MemoryScope, model: string): Promise<readonly string[]>;
   /** Makes rows for points that were found to be missing or stale. A row that is there stays as it is. */
@@ -143,6 +146,12 @@ export interface PointInventory {
   remove(scope: MemoryScope, model: string, points: readonly (StateRef & { readonly field: string })[]): Promise<void>;
   /** Brings the payload of points in line with the tree and settles their outbox rows. Points that are not there are left to a `vector` row. */
   refresh(scope: MemoryScope, model: string, points: readonly (StateRef & { readonly field: string })[]): Promise<void>;
+  /**
+   * Whether points of a memory that were stored and noted are not there, or say less than they did: the store was emptied, or
+   * put back to what it was. Looks for the one of each field that was noted last; a store that lacks another one has drift,
+   * which the comparison finds. One read of each side.
+   */
+  areLost(scope: MemoryScope): Promise<boolean>;
   /** Removes every point of a memory that is gone from the tree, from every collection. Answers the count. */
   purge(scope: MemoryScope): Promise<number>;
 }

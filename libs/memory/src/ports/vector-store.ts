@@ -21,7 +21,10 @@ export interface Fingerprint {
   readonly hash: string;
 }
 
-/** Scores inside the store; vectors never travel at query time. Errors: `model_dimension`, `store_unavailable`. */
+/**
+ * Scores inside the store; vectors never travel at query time. Errors: `model_dimension`, `store_unavailable`; where trees and
+ * vectors lie apart, `revision_conflict` under a model that the memory has left.
+ */
 export interface VectorStore {
   /** Cosine per state, in order; NaN where no vector of that model is stored. One call. */
   scores(
@@ -47,8 +50,11 @@ export interface VectorStore {
   ): Promise<readonly (StateRef & { readonly text: string })[]>;
   /** Repeats safely. A point whose state does not exist (deleted meanwhile) is dropped. */
   upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void>;
-  /** Points of one model, or all. Answers the count. */
-  delete(scope: MemoryScope, what: { readonly model?: string }): Promise<number>;
+  /**
+   * Removes the points of models that the memory has left: those that it is neither on nor moving to. Answers the count.
+   * Repeats safely, and goes on where a call that died stopped.
+   */
+  deleteFormer(scope: MemoryScope): Promise<number>;
   fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint>;
 }
 

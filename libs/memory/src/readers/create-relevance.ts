@@ -1,3 +1,4 @@
+import type { MemoryScope } from "#core";
 import type { RelevanceSource } from "#query";
 import { EntailmentScorer, HybridScorer, LexicalScorer, type Scorer, type ScorerRun, SimilarityScorer } from "#scoring";
 import type { MemoryServices, RunContext } from "../services.js";
@@ -5,6 +6,7 @@ import { BoundLexical, type EnsureIndexed, isPast } from "./bound-lexical.js";
 import { BoundTexts } from "./bound-texts.js";
 import { BoundVectors } from "./bound-vectors.js";
 import type { CompleteFields } from "./complete-fields.js";
+import type { LostPoints } from "./lost-points.js";
 import type { RefusedTexts } from "./refused-texts.js";
 import type { Scoring } from "./select-scorer.js";
 import type { Snapshot } from "./snapshot.js";
@@ -18,6 +20,8 @@ export interface RelevanceContext extends RunContext {
 export interface SharedReads {
   readonly complete: CompleteFields;
   readonly ensureIndexed: EnsureIndexed;
+  /** Present where trees and vectors lie apart. */
+  readonly lost?: LostPoints;
 }
 
 /**
@@ -47,14 +51,15 @@ export async function createRelevance(
     vectors: new BoundVectors(services.vectors, snapshot, shared.complete),
     embeddingCache: services.caches.embeddings(scope.tenant),
   });
+  const mended = (scorer: RelevanceSource): RelevanceSource => afterMending(scorer, scope, shared.lost);
   switch (scoring.scorer) {
     case "similarity":
-      return new SimilarityScorer(await similarity(), run);
+      return mended(new SimilarityScorer(await similarity(), run));
     case "lexical":
-      return withoutPast(new LexicalScorer({ lexical: lexical() }, run), snapshot);
+      return mended(withoutPast(new LexicalScorer({ lexical: lexical() }, run), snapshot));
     case "hybrid": {
       const sources = { ...(await similarity()), lexical: lexical(), a: scoring.a };
-      return withoutPast(new HybridScorer(sources, run), snapshot);
+      return mended(withoutPast(new HybridScorer(sources, run), snapshot));
     }
     case "entailment": {
       const { entailer, template } = scoring;
@@ -62,6 +67,22 @@ export async function createRelevance(
       return new EntailmentScorer({ entailer, texts, template, entailmentCache }, run);
     }
   }
+}
+
+/** Before the first point is read. A query that scores nothing needs no vector store. */
+function afterMending(scorer: RelevanceSource, scope: MemoryScope, lost: LostPoints | undefined): RelevanceSource {
+  if (lost === undefined) return scorer;
+  return {
+    pushesDown: scorer.pushesDown,
+    relevance: async (request) => {
+      await lost.mend(scope);
+      return scorer.relevance(request);
+    },
+    topK: async (request) => {
+      await lost.mend(scope);
+      return scorer.topK(request);
+    },
+  };
 }
 
 /** An index of an attribute's terms does not know states that had ended before it was made: the past is scored node by node. */

@@ -12,24 +12,36 @@ import { indexField } from "../maintenance/index-field.js";
 import type { Memory } from "../memory.js";
 import type { QueryRequest, QueryResult } from "../results.js";
 import type { MemoryServices, RunContext } from "../services.js";
+import { liesApart } from "../outbox/apart-services.js";
 import { buildRows } from "./build-rows.js";
 import { CompleteFields } from "./complete-fields.js";
 import { createRelevance, type SharedReads } from "./create-relevance.js";
 import { RefusedTexts } from "./refused-texts.js";
+import { LostPoints } from "./lost-points.js";
 import { QueryCompiler } from "./query-compiler.js";
 import { describeScoring, selectScorer } from "./select-scorer.js";
 import type { Snapshot } from "./snapshot.js";
+
+export interface ReaderOptions {
+  /** Hears that the vector store lost points of a memory, which is being mended: it is likely to have lost others. */
+  readonly onLostPoints?: (scope: MemoryScope) => void;
+}
 
 /** Answers queries; one per process, for its caches. */
 export class Reader {
   readonly #compiler: QueryCompiler;
   readonly #shared: SharedReads;
 
-  constructor(private readonly services: MemoryServices) {
+  constructor(
+    private readonly services: MemoryServices,
+    { onLostPoints = () => undefined }: ReaderOptions = {},
+  ) {
     this.#compiler = new QueryCompiler(services.tree);
+    const complete = new CompleteFields(services);
     this.#shared = {
-      complete: new CompleteFields(),
+      complete,
       ensureIndexed: ({ scope }, field) => indexField(services, scope, field),
+      ...(liesApart(services) && { lost: new LostPoints(services, { complete, onLost: onLostPoints }) }),
     };
   }
 
@@ -38,8 +50,33 @@ export class Reader {
    * `unknown_scorer`, `scorer_unavailable`, the model's and the store's, `cancelled`
    */
   async query(scope: MemoryScope, request: QueryRequest, context: RunContext = {}): Promise<QueryResult> {
+    for (let attempt = 1; ; attempt += 1) {
+      const memory = await this.services.tree.getMemory(scope);
+      try {
+        const result = await this.#answer({ scope, memory }, request, context);
+        const readVectors = result.scoring.model === memory.embeddingModel;
+        if (!readVectors || !(await this.#hasLeft(scope, memory))) return result;
+      } catch (error) {
+        if (attempt >= LIMITS.commitAttempts || !(await this.#hasLeft(scope, memory))) throw error;
+      }
+    }
+  }
+
+  /**
+   * Whether a memory left its model while a query read it. Where vectors lie apart the old ones can go under a query, which is
+   * then answered anew.
+   */
+  async #hasLeft(scope: MemoryScope, { embeddingModel }: Memory): Promise<boolean> {
+    const { tree, apart } = this.services;
+    return apart !== undefined && (await tree.getMemory(scope)).embeddingModel !== embeddingModel;
+  }
+
+  async #answer(
+    { scope, memory }: Pick<Snapshot, "scope" | "memory">,
+    request: QueryRequest,
+    context: RunContext,
+  ): Promise<QueryResult> {
     const { services } = this;
-    const memory = await services.tree.getMemory(scope);
     const snapshot: Snapshot = { scope, memory, revision: pin(memory, request.asOf) };
     const scoring = await selectScorer(request.scorer, memory, services);
     const { plan, canonical, warnings } = await this.#compiler.compile(

@@ -119,7 +119,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       await grow(apart, scope, [state("a0", "Topic"), state("a1", "Topic")]);
       const claim = { ...LEASE, id: `settling-${scope.tenant}` };
       await apart.outbox.claim(scope.tenant, claim);
-      expect(await apart.ledger.settle(scope, MODEL, [point("nod_a0")])).toBe(true);
+      expect(await apart.ledger.settle(scope, MODEL, [point("nod_a0")])).toBe("settled");
       const left = await apart.outbox.claimed(claim.id, 60_000);
       expect(left.map(({ id }) => id)).toEqual(["nod_a1"]);
       expect(await apart.outbox.expectation(scope, MODEL)).toEqual({
@@ -154,7 +154,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
     test("a point that was stored as live while its state ended leaves a row for its payload", async () => {
       await grow(apart, scope, [state("a0", "Topic")]);
       await commit(apart, scope, [], ["nod_a0"]);
-      expect(await apart.ledger.settle(scope, MODEL, [point("nod_a0")])).toBe(true);
+      expect(await apart.ledger.settle(scope, MODEL, [point("nod_a0")])).toBe("settled");
       expect((await apart.outbox.claim(scope.tenant, LEASE)).map(taskOf)).toEqual(["nod_a0 payload "]);
     });
 
@@ -163,6 +163,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       await grow(apart, scope, [titled("a0"), state("a1", "Topic"), titled("a2")]);
       await commit(apart, scope, [], ["nod_a2"]);
       expect(await apart.outbox.tracked(scope, MODEL)).toEqual([NODE_FIELD]);
+      await apart.tree.updateMemory(scope, { nextEmbeddingModel: OTHER_MODEL }, 1);
       await apart.outbox.track(scope, OTHER_MODEL, "title");
       await apart.outbox.track(scope, OTHER_MODEL, "title");
       expect(await apart.outbox.tracked(scope, OTHER_MODEL)).toEqual(["title"]);
@@ -173,7 +174,10 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       expect(titles.every(({ model, job, tokens }) => model === OTHER_MODEL && job === undefined && tokens > 0)).toBe(
         true,
       );
-      await apart.ledger.untrack(scope, undefined);
+      await apart.ledger.untrack(scope);
+      expect(await apart.outbox.tracked(scope, OTHER_MODEL)).toEqual(["title"]);
+      await apart.tree.updateMemory(scope, { nextEmbeddingModel: null }, 2);
+      await apart.ledger.untrack(scope);
       expect(await apart.outbox.tracked(scope, OTHER_MODEL)).toEqual([]);
       expect((await apart.outbox.expectation(scope, OTHER_MODEL)).pending).toBe(0);
       expect((await apart.outbox.expectation(scope, MODEL)).pending).toBe(4);
@@ -227,7 +231,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       await apart.tree.deleteMemory(scope);
       expect(await apart.outbox.claim(scope.tenant, LEASE)).toEqual([]);
       expect(await backlogOf(apart, scope)).toBe(0);
-      expect(await apart.ledger.settle(scope, MODEL, [point("nod_a0")])).toBe(false);
+      expect(await apart.ledger.settle(scope, MODEL, [point("nod_a0")])).toBe("gone");
       expect(await apart.outbox.tombstones(LIMITS.pageItems, 0)).toContainEqual(scope);
       expect(await apart.outbox.tombstones(LIMITS.pageItems, 60_000)).not.toContainEqual(scope);
       await apart.outbox.bury(scope);
@@ -235,7 +239,53 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       expect(await apart.outbox.tombstones(LIMITS.pageItems, 0)).not.toContainEqual(scope);
     });
 
+    test("a model that the memory has left is not tracked again, and nothing is settled under it", async () => {
+      const { outbox, ledger, tree } = apart;
+      await grow(apart, scope, [state("a0", "Topic")]);
+      await tree.updateMemory(scope, { embeddingModel: OTHER_MODEL }, 1);
+      expect(await codeOf(ledger.pending(scope, READ, { limit: 10 }))).toBe("revision_conflict");
+      expect(await ledger.settle(scope, MODEL, [point("nod_a0")])).toBe("left");
+      expect(await outbox.former(scope)).toEqual([MODEL]);
+      await ledger.untrack(scope);
+      expect(await outbox.former(scope)).toEqual([]);
+      expect(await codeOf(outbox.track(scope, MODEL, "title"))).toBe("revision_conflict");
+      expect(await codeOf(ledger.pending(scope, READ, { limit: 10 }))).toBe("revision_conflict");
+      expect(await outbox.tracked(scope, MODEL)).toEqual([]);
+      expect((await outbox.expectation(scope, MODEL)).pending).toBe(0);
+      expect((await ledger.pending(scope, { ...READ, model: OTHER_MODEL }, { limit: 10 })).points).toHaveLength(1);
+    });
+
+    test("the point of each field that was settled last is a witness, until it has a row again", async () => {
+      const { outbox, ledger } = apart;
+      const titled = (key: string): NewState => state(key, "Topic", { attributes: { title: `title of ${key}` } });
+      await grow(apart, scope, [titled("a0"), titled("a1")]);
+      await outbox.track(scope, MODEL, "title");
+      expect(await ledger.witnesses(scope)).toEqual({ model: MODEL, points: [] });
+      const title = { ...point("nod_a0"), field: "title" };
+      await ledger.settle(scope, MODEL, [point("nod_a0"), title, point("nod_a1")]);
+      const fields = async (): Promise<unknown> =>
+        new Map((await ledger.witnesses(scope)).points.map((witness) => [witness.field, witness]));
+      expect(await fields()).toEqual(
+        new Map([
+          ["", point("nod_a1")],
+          ["title", title],
+        ]),
+      );
+      await commit(apart, scope, [], ["nod_a1"]);
+      expect(await fields()).toEqual(new Map([["title", title]]));
+      await ledger.settle(scope, MODEL, [{ ...point("nod_a1"), died: 2 }]);
+      expect(await fields()).toEqual(
+        new Map([
+          ["", { ...point("nod_a1"), died: 2 }],
+          ["title", title],
+        ]),
+      );
+      await outbox.enqueue(scope, [{ ...title, model: MODEL, task: "vector" }]);
+      expect(await fields()).toEqual(new Map([["", { ...point("nod_a1"), died: 2 }]]));
+    });
+
     test("memories are told in pages with the models they are tracked under", async () => {
+      await apart.tree.updateMemory(scope, { nextEmbeddingModel: OTHER_MODEL }, 1);
       await apart.outbox.track(scope, OTHER_MODEL, "title");
       const second = { ...scope, memory: "mem_2" };
       await apart.tree.createMemory(scope.tenant, newMemory(second.memory));
@@ -259,6 +309,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       const calls = [
         apart.outbox.track(foreign, MODEL, "title"),
         apart.outbox.tracked(foreign, MODEL),
+        apart.outbox.former(foreign),
         apart.outbox.enqueue(foreign, []),
         apart.outbox.expectation(foreign, MODEL),
         apart.outbox.expected(foreign, MODEL, { limit: 1 }),
@@ -266,6 +317,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
         apart.ledger.sources(foreign, []),
         apart.ledger.pending(foreign, READ, { limit: 1 }),
         apart.ledger.ended(foreign, READ, 1),
+        apart.ledger.witnesses(foreign),
         apart.ledger.indexedFields(foreign),
         apart.ledger.statistics(foreign, NODE_FIELD, ["text"]),
       ];

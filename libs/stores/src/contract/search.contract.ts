@@ -120,18 +120,25 @@ export function describeVectorStore(name: string, open: OpenEmpty): void {
       ]);
     });
 
-    test("a model's vectors are deleted and counted, and fingerprints are of what is there", async () => {
-      const { vectors } = stores;
+    test("vectors of a model that the memory left are deleted and counted, and fingerprints are of what is there", async () => {
+      const { vectors, tree } = stores;
+      await tree.updateMemory(SCOPE, { nextEmbeddingModel: "model-2" }, 1);
+      const read = { ...READ, model: "model-2" };
+      expect(await vectors.missing(SCOPE, read, { filter: EVERYTHING }, 10)).toHaveLength(3);
       const before = await vectors.fingerprint(SCOPE, MODEL);
       expect(before.count).toBe(2);
       const point = { id: "nod_a1", born: 1, field: "", model: "model-2", embedding: embedding(1, 1, 1) };
       await vectors.upsert(SCOPE, [point]);
       expect(await vectors.fingerprint(SCOPE, MODEL)).toEqual(before);
-      expect(await vectors.delete(SCOPE, { model: MODEL })).toBe(2);
+      expect(await vectors.deleteFormer(SCOPE)).toBe(0);
+      await tree.updateMemory(SCOPE, { embeddingModel: "model-2", nextEmbeddingModel: null }, 2);
+      expect(await vectors.deleteFormer(SCOPE)).toBe(2);
+      expect(await vectors.deleteFormer(SCOPE)).toBe(0);
       expect(await vectors.fingerprint(SCOPE, MODEL)).toEqual({ count: 0, hash: "0000000000000000" });
-      expect(await keysOf(EVERYTHING, unit(1, 1))).toEqual([]);
+      expect((await vectors.fingerprint(SCOPE, "model-2")).count).toBe(1);
+      expect(await vectors.missing(SCOPE, read, { filter: EVERYTHING }, 10)).toHaveLength(2);
+      await tree.updateMemory(SCOPE, { nextEmbeddingModel: MODEL }, 3);
       expect(await vectors.missing(SCOPE, READ, { filter: EVERYTHING }, 10)).toHaveLength(3);
-      expect(await vectors.delete(SCOPE, {})).toBe(1);
     });
 
     test("vectors for a memory that is gone are dropped", async () => {

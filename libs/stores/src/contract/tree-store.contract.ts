@@ -81,7 +81,7 @@ function describeMemories(opened: Opened): void {
         vectors.scores(scope, read, vector, []),
         vectors.topK(scope, read, vector, filter, { limit: 1, exact: true }),
         vectors.missing(scope, read, { filter }, 1),
-        vectors.delete(scope, {}),
+        vectors.deleteFormer(scope),
         vectors.fingerprint(scope, MODEL),
         lexical.indexed(scope, ""),
         lexical.index(scope, "title", [], 1),

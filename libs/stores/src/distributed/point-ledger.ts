@@ -18,13 +18,17 @@ export interface PendingPage {
   readonly next?: string;
 }
 
+/** What became of points that were stored: `gone` is their memory, `left` by it their model. Both times they have to go. */
+export type Settlement = "settled" | "gone" | "left";
+
 /**
  * What a vector store that lies apart needs of the trees: it asks here what its points are made of and which of them are
- * behind, and tells which it has stored. Another tenant's memory does not exist (`memory_not_found`).
+ * behind, and tells which it has stored. Another tenant's memory does not exist (`memory_not_found`). A memory's points are of
+ * the model that its queries read, and of the one that it is moving to; under another it has left (`revision_conflict`).
  */
 export interface PointLedger {
-  /** The model that the memory's queries read, and its head. */
-  memory(scope: MemoryScope): Promise<{ readonly model: string; readonly revision: number }>;
+  /** The model that the memory's queries read, the one that it is moving to, and its head. */
+  memory(scope: MemoryScope): Promise<{ readonly model: string; readonly next?: string; readonly revision: number }>;
   /** What the points of named states are made of; unknown states and those without a text in the field are left out. One statement. */
   sources(
     scope: MemoryScope,
@@ -54,11 +58,16 @@ export interface PointLedger {
   ): Promise<readonly StoredPoint[]>;
   /**
    * Points were stored as given: their rows go, in one transaction, unless the state has ended meanwhile (then a `payload`
-   * row is left). False if the memory is gone: the caller removes what it stored.
+   * row is left).
    */
-  settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<boolean>;
-  /** Forgets tracking and rows of a model (`undefined`: of all but the memory's own). */
-  untrack(scope: MemoryScope, model: string | undefined): Promise<void>;
+  settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<Settlement>;
+  /**
+   * Of each field the point that was settled last under the model that queries read, as it was told then, unless it has a row:
+   * it has to be there. One statement.
+   */
+  witnesses(scope: MemoryScope): Promise<{ readonly model: string; readonly points: readonly StoredPoint[] }>;
+  /** Forgets tracking and rows of models that the memory has left. */
+  untrack(scope: MemoryScope): Promise<void>;
 
   /** Fields whose terms are counted, `""` first. */
   indexedFields(scope: MemoryScope): Promise<readonly string[]>;

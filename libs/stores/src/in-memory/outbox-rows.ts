@@ -2,6 +2,7 @@ import { fieldText, type MemoryScope, NODE_FIELD } from "#core";
 import type { ChangeSet, OutboxTask, PointRef } from "#memory";
 import type { StateRef } from "#scoring";
 import { fieldTokens } from "../distributed/field-tokens.js";
+import { leftModel } from "../distributed/left-model.js";
 import {
   keyOfScope,
   type OutboxTables,
@@ -71,7 +72,12 @@ export function addRows(
   );
 }
 
-/** From now on the field's points are kept up to date under the model. */
+/** Whether a memory's points may be of a model: it is on it, or moving to it. */
+export function isCurrent({ memory }: StoredMemory, model: string): boolean {
+  return model === memory.embeddingModel || model === memory.nextEmbeddingModel;
+}
+
+/** From now on the field's points are kept up to date under the model. @throws EspalierError `revision_conflict` */
 export function trackField(
   outbox: OutboxTables,
   scope: MemoryScope,
@@ -79,6 +85,7 @@ export function trackField(
   of: { readonly model: string; readonly field: string },
 ): void {
   const { model, field } = of;
+  if (!isCurrent(stored, model)) throw leftModel(scope, model);
   if (stored.tracked.some((tracked) => tracked.model === model && tracked.field === field)) return;
   stored.tracked = [...stored.tracked, { model, field }];
   const states = stored.states.filter((state) => hasText(state, field));

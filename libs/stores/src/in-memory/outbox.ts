@@ -10,7 +10,7 @@ import type {
   TenantBacklog,
 } from "#memory";
 import { fingerprintOf } from "../point-fingerprint.js";
-import { findState, hasText, isRowOf, newRow, putRows, rowKey, trackField } from "./outbox-rows.js";
+import { findState, hasText, isCurrent, isRowOf, newRow, putRows, rowKey, trackField } from "./outbox-rows.js";
 import { keyOfScope, type OutboxTables, type StoredRow, type Tables } from "./tables.js";
 
 /** The outbox as an array, oldest first: every call looks at every row. */
@@ -101,6 +101,12 @@ export class InMemoryOutbox implements Outbox {
 
   async track(scope: MemoryScope, model: string, field: string): Promise<void> {
     trackField(this.outbox, scope, this.tables.find(scope), { model, field });
+  }
+
+  async former(scope: MemoryScope): Promise<readonly string[]> {
+    const stored = this.tables.find(scope);
+    const models = new Set(stored.tracked.map(({ model }) => model));
+    return [...models].filter((model) => !isCurrent(stored, model));
   }
 
   async tracked(scope: MemoryScope, model: string): Promise<readonly string[]> {

@@ -1,10 +1,10 @@
 import { EspalierError, fieldText, type MemoryScope } from "#core";
 import type { StoredPoint } from "#memory";
 import { type LexicalStatistics, type StateRef, termWeights } from "#scoring";
-import type { PendingPage, PointLedger, PointSource } from "../distributed/point-ledger.js";
+import type { PendingPage, PointLedger, PointSource, Settlement } from "../distributed/point-ledger.js";
 import { indexedFields } from "./commit.js";
 import { isInFilter, keyOfState } from "./filter.js";
-import { findState, isRowOf, newRow, rowKey, trackField } from "./outbox-rows.js";
+import { findState, isCurrent, isRowOf, newRow, rowKey, trackField } from "./outbox-rows.js";
 import { keyOfScope, liveStates, type OutboxTables, type StoredRow, type StoredState, type Tables } from "./tables.js";
 
 /** What a vector store apart needs of the trees, over the arrays of the in-memory stores. Terms are counted anew by every call. */
@@ -14,9 +14,9 @@ export class InMemoryPointLedger implements PointLedger {
     private readonly outbox: OutboxTables,
   ) {}
 
-  async memory(scope: MemoryScope): Promise<{ readonly model: string; readonly revision: number }> {
-    const { embeddingModel: model, revision } = this.tables.find(scope).memory;
-    return { model, revision };
+  async memory(scope: MemoryScope): ReturnType<PointLedger["memory"]> {
+    const { embeddingModel: model, nextEmbeddingModel: next, revision } = this.tables.find(scope).memory;
+    return { model, revision, ...(next !== undefined && { next }) };
   }
 
   async sources(
@@ -72,10 +72,11 @@ export class InMemoryPointLedger implements PointLedger {
       .map(({ id, born }) => ({ id, born, field, ...endOf(findState(stored, { id, born })) }));
   }
 
-  async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<boolean> {
+  async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<Settlement> {
     this.tables.checkOpen();
     const stored = this.tables.memories.get(keyOfScope(scope));
-    if (stored === undefined) return false;
+    if (stored === undefined) return "gone";
+    if (!isCurrent(stored, model)) return "left";
     const settled = new Set(points.map((point) => rowKey(scope, { ...point, model })));
     const left = points.flatMap((point): readonly StoredRow[] => {
       const state = findState(stored, point);
@@ -83,16 +84,26 @@ export class InMemoryPointLedger implements PointLedger {
       return [newRow(scope, state, { model, field: point.field, task: "payload" })];
     });
     this.outbox.rows = [...this.outbox.rows.filter((row) => !settled.has(rowKey(row.scope, row))), ...left];
-    return true;
+    stored.tracked = stored.tracked.map((tracked) => {
+      const witness = points.findLast(({ field }) => tracked.model === model && tracked.field === field);
+      return witness === undefined ? tracked : { ...tracked, witness };
+    });
+    return "settled";
   }
 
-  async untrack(scope: MemoryScope, model: string | undefined): Promise<void> {
+  async witnesses(scope: MemoryScope): Promise<{ readonly model: string; readonly points: readonly StoredPoint[] }> {
+    const { memory, tracked } = this.tables.find(scope);
+    const model = memory.embeddingModel;
+    const rows = new Set(this.outbox.rows.map((row) => rowKey(row.scope, row)));
+    const points = tracked.filter((field) => field.model === model).flatMap(({ witness }) => witness ?? []);
+    return { model, points: points.filter((point) => !rows.has(rowKey(scope, { ...point, model }))) };
+  }
+
+  async untrack(scope: MemoryScope): Promise<void> {
     const stored = this.tables.find(scope);
-    const own = stored.memory.embeddingModel;
-    const goes = (of: string): boolean => (model === undefined ? of !== own : of === model);
     const isOfMemory = isRowOf(scope);
-    stored.tracked = stored.tracked.filter((tracked) => !goes(tracked.model));
-    this.outbox.rows = this.outbox.rows.filter((row) => !isOfMemory(row) || !goes(row.model));
+    stored.tracked = stored.tracked.filter(({ model }) => isCurrent(stored, model));
+    this.outbox.rows = this.outbox.rows.filter((row) => !isOfMemory(row) || isCurrent(stored, row.model));
   }
 
   async indexedFields(scope: MemoryScope): Promise<readonly string[]> {

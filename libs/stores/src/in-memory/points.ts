@@ -1,6 +1,7 @@
 import type { MemoryScope } from "#core";
 import type { Fingerprint, PointInventory, StoredPoint, VectorPoint, VectorRead, VectorStore } from "#memory";
 import type { StateRef } from "#scoring";
+import { leftModel } from "../distributed/left-model.js";
 import type { PointLedger } from "../distributed/point-ledger.js";
 import { fingerprintOf } from "../point-fingerprint.js";
 import { keyOfScope, type StoredVector, type Tables } from "./tables.js";
@@ -32,11 +33,10 @@ export class InMemoryPoints extends InMemoryVectorStore implements VectorStore, 
     for (const [model, named] of models) await this.refresh(scope, model, named);
   }
 
-  override async delete(scope: MemoryScope, what: { readonly model?: string }): Promise<number> {
-    const { model: own } = await this.ledger.memory(scope);
-    await this.ledger.untrack(scope, what.model);
-    if (what.model === undefined) await this.ledger.untrack(scope, own);
-    return super.delete(scope, what);
+  override async deleteFormer(scope: MemoryScope): Promise<number> {
+    const deleted = await super.deleteFormer(scope);
+    await this.ledger.untrack(scope);
+    return deleted;
   }
 
   override async fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint> {
@@ -90,7 +90,19 @@ export class InMemoryPoints extends InMemoryVectorStore implements VectorStore, 
       return now;
     });
     this.apart.setPoints(scope, stored);
-    if (!(await this.ledger.settle(scope, model, changed))) await this.remove(scope, model, changed);
+    const settlement = await this.ledger.settle(scope, model, changed);
+    if (settlement === "settled") return;
+    await this.remove(scope, model, changed);
+    if (settlement === "left") throw leftModel(scope, model);
+  }
+
+  async areLost(scope: MemoryScope): Promise<boolean> {
+    const { model, points } = await this.ledger.witnesses(scope);
+    const stored = new Map(this.#of(scope, model).map((point) => [pointKey(point), point.died]));
+    return points.some((point) => {
+      const key = pointKey({ ...point, model });
+      return !stored.has(key) || (point.died !== undefined && stored.get(key) !== point.died);
+    });
   }
 
   async purge(scope: MemoryScope): Promise<number> {

@@ -6,6 +6,13 @@ export interface StoredState extends NodeState {
   readonly died: number;
 }
 
+/** A field whose points are kept up to date under a model, and the one that was settled last. */
+export interface TrackedField {
+  readonly model: string;
+  readonly field: string;
+  readonly witness?: StoredPoint;
+}
+
 /** A memory with all its rows, in plain arrays. */
 export interface StoredMemory {
   memory: Memory;
@@ -13,7 +20,7 @@ export interface StoredMemory {
   revisions: number;
   readonly inbox: Map<string, CommitResult & { readonly time: number }>;
   /** Fields whose points are kept up to date, where trees and vectors lie apart. */
-  tracked: readonly { readonly model: string; readonly field: string }[];
+  tracked: readonly TrackedField[];
   /** Term weights by field, then by state. A field is indexed if it is here. */
   readonly terms: Map<string, Map<string, ReadonlyMap<string, number>>>;
 }

@@ -76,10 +76,10 @@ export class InMemoryVectorStore implements VectorStore {
     this.tables.setPoints(scope, [...kept, ...structuredClone(known)]);
   }
 
-  async delete(scope: MemoryScope, { model }: { readonly model?: string }): Promise<number> {
-    this.tables.find(scope);
+  async deleteFormer(scope: MemoryScope): Promise<number> {
+    const { embeddingModel, nextEmbeddingModel } = this.tables.find(scope).memory;
     const before = this.tables.pointsOf(scope);
-    const kept = before.filter((point) => model !== undefined && point.model !== model);
+    const kept = before.filter(({ model }) => model === embeddingModel || model === nextEmbeddingModel);
     this.tables.setPoints(scope, kept);
     return before.length - kept.length;
   }

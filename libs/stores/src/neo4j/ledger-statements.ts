@@ -8,7 +8,7 @@ const SOURCE_COLUMN = "CASE $field WHEN '' THEN n.text ELSE n.attributes END AS 
 export const LEDGER = {
   memory: `
 MATCH (m:Memory {key: $memory})
-RETURN m.embeddingModel AS model, m.revision AS revision`,
+RETURN m.embeddingModel AS model, m.nextEmbeddingModel AS next, m.revision AS revision`,
 
   /** One row says that the memory is there. */
   sources: `
@@ -21,7 +21,7 @@ RETURN ref.field AS field, CASE ref.field WHEN '' THEN n.text ELSE n.attributes 
   isTracked: `
 MATCH (m:Memory {key: $memory})
 OPTIONAL MATCH (t:Tracked {memory: m.key, model: $model, field: $field})
-RETURN t.done AS done`,
+RETURN t.done AS done, $model IN [m.embeddingModel, m.nextEmbeddingModel] AS current`,
 
   /**
    * States of `$ranges` of path keys, in document order as the index has them: no more rows are read than it takes to find
@@ -81,6 +81,19 @@ CALL (point, n, isTold) {
   REMOVE o.job, o.claim, o.failed, o.error
 }`,
 
+  /** The last of `$points` of each field, as they were told. */
+  witness: `
+UNWIND $points AS point
+MATCH (t:Tracked {memory: $memory, model: $model, field: point.field})
+SET t.lastKey = point.key, t.lastId = point.id, t.lastBorn = toInteger(point.born), t.lastDied = toInteger(point.died)`,
+
+  /** Under the memory's own model, one row at least. */
+  witnesses: `
+MATCH (m:Memory {key: $memory})
+OPTIONAL MATCH (t:Tracked {memory: m.key, model: m.embeddingModel})
+WHERE t.field >= '' AND t.lastKey IS NOT NULL AND NOT EXISTS { MATCH (o:Outbox {key: t.lastKey}) }
+RETURN m.embeddingModel AS model, t.field AS field, t.lastId AS id, t.lastBorn AS born, t.lastDied AS died`,
+
   /** One row with the text's field says that the memory is there. */
   indexedFields: `
 MATCH (m:Memory {key: $memory})
@@ -91,7 +104,7 @@ ORDER BY field`,
   lockHead: `
 MATCH (m:Memory {key: $memory})
 SET m.locked = true
-RETURN m.revision AS revision, m.embeddingModel AS model`,
+RETURN m.revision AS revision, m.embeddingModel AS model, m.nextEmbeddingModel AS next`,
 
   counted: `
 MATCH (t:Terms {memory: $memory, field: $field})

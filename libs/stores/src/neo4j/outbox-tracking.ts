@@ -13,6 +13,9 @@
  * A state that both see gets one row: rows have unique keys. A row whose point was stored before its page came is made again;
  * its text is then embedded once more, which does no harm.
  *
+ * A memory's states are tracked under the model that its queries read and the one that it is moving to. Which these are is
+ * read under the memory's lock: a reader that still works under a model that the memory has left cannot track it again.
+ *
  * Pages go by (id, born). The cursor lies in `Tracked` and moves in the transaction that writes the page's rows, under the
  * memory's lock: trackers that die or run at the same time go on where the last page ended, and none writes for a memory that
  * is gone. `done` ends it. Whoever relies on the rows (`pending`) tracks first and so waits for `done`.
@@ -21,6 +24,7 @@
  * bounded transactions, each under the memory's lock; and the one that finds the last rows removes `Tracked` with them.
  */
 import type { MemoryScope } from "#core";
+import { leftModel } from "../distributed/left-model.js";
 import type { Database, Transaction } from "./database.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { OUTBOX_ROWS, rowsOf, type TrackedField } from "./outbox-rows.js";
@@ -37,10 +41,14 @@ MATCH (m:Memory {key: $memory})
 OPTIONAL MATCH (t:Tracked {memory: m.key, model: $model, field: $field})
 RETURN t.done AS done`,
 
-  begin: `
+  /** Locks the memory, and says whether it may be tracked under the model. */
+  lockModel: `
 MATCH (m:Memory {key: $memory})
 SET m.locked = true
-WITH m
+RETURN $model IN [m.embeddingModel, m.nextEmbeddingModel] AS current`,
+
+  begin: `
+MATCH (m:Memory {key: $memory})
 MERGE (t:Tracked {memory: m.key, model: $model, field: $field})
 ON CREATE SET t.done = false, t.id = '', t.born = 0
 RETURN t.done AS done`,
@@ -67,11 +75,12 @@ OPTIONAL MATCH (t:Tracked {memory: m.key, model: $model}) WHERE t.field >= ''
 RETURN t.field AS field
 ORDER BY field`,
 
-  /** The models of a memory, and which is its own. */
-  models: `
+  /** The models that a memory has left, one row at least. */
+  former: `
 MATCH (m:Memory {key: $memory})
 OPTIONAL MATCH (t:Tracked {memory: m.key}) WHERE t.model >= '' AND t.field >= ''
-RETURN DISTINCT t.model AS model, t.model = m.embeddingModel AS own`,
+  AND t.model <> m.embeddingModel AND t.model <> coalesce(m.nextEmbeddingModel, m.embeddingModel)
+RETURN DISTINCT t.model AS model`,
 
   restart: `
 MATCH (m:Memory {key: $memory})
@@ -100,7 +109,10 @@ MATCH (t:Tracked {memory: $memory, model: $model, field: $field})
 SET t.id = $id, t.born = toInteger($born), t.done = $done`,
 } as const;
 
-/** Tracks a field; returns when every state has its row or its point. O(states) the first time, one read later. */
+/**
+ * Tracks a field; returns when every state has its row or its point. O(states) the first time, one read later.
+ * @throws EspalierError `revision_conflict` if the memory has left the model
+ */
 export async function track(database: Database, scope: MemoryScope, of: TrackedField): Promise<void> {
   const named = { memory: memoryKey(scope), ...of };
   const [known] = await database.read((transaction) =>
@@ -111,12 +123,19 @@ export async function track(database: Database, scope: MemoryScope, of: TrackedF
   let isDone = false;
   while (!isDone) {
     // Begun anew for each page: the field may be untracked meanwhile.
-    const [begun] = await database.write((transaction) =>
-      transaction.run<{ readonly done: boolean }>(TRACKING.begin, named),
-    );
-    if (begun === undefined) throw memoryNotFound(scope);
-    isDone = begun.done || (await database.write((transaction) => trackPage(transaction, scope, of)));
+    isDone = await database.write((transaction) => beginTracking(transaction, scope, of));
+    if (!isDone) isDone = await database.write((transaction) => trackPage(transaction, scope, of));
   }
+}
+
+/** Says that the field is tracked. Answers whether all its states have their rows. */
+async function beginTracking(transaction: Transaction, scope: MemoryScope, of: TrackedField): Promise<boolean> {
+  const named = { memory: memoryKey(scope), ...of };
+  const [locked] = await transaction.run<{ readonly current: boolean | null }>(TRACKING.lockModel, named);
+  if (locked === undefined) throw memoryNotFound(scope);
+  if (locked.current !== true) throw leftModel(scope, of.model);
+  const [begun] = await transaction.run<{ readonly done: boolean }>(TRACKING.begin, named);
+  return begun?.done === true;
 }
 
 /** Makes the rows of the next states. Answers whether they were the last. */
@@ -151,23 +170,26 @@ async function statesAfter(
   return [...ofId, ...others].map(stateOf);
 }
 
-/** Forgets tracking and rows of a model, or of all but the memory's own. */
-export async function untrack(database: Database, scope: MemoryScope, model: string | undefined): Promise<void> {
-  const memory = memoryKey(scope);
-  const models = await database.read((transaction) =>
-    transaction.run<{ readonly model: string | null; readonly own: boolean | null }>(TRACKING.models, { memory }),
+/** Models that the memory has left and that are still tracked. */
+export async function formerModels(database: Database, scope: MemoryScope): Promise<readonly string[]> {
+  const former = await database.read((transaction) =>
+    transaction.run<{ readonly model: string | null }>(TRACKING.former, { memory: memoryKey(scope) }),
   );
-  if (models.length === 0) throw memoryNotFound(scope);
-  const isMeant = (tracked: { readonly model: string | null; readonly own: boolean | null }): boolean =>
-    model === undefined ? tracked.own === false : tracked.model === model;
-  for (const { model: untracked } of models.filter(isMeant)) {
-    await database.write((transaction) => transaction.run(TRACKING.restart, { memory, model: untracked }));
+  if (former.length === 0) throw memoryNotFound(scope);
+  return former.flatMap(({ model }) => model ?? []);
+}
+
+/** Forgets tracking and rows of models that the memory has left. */
+export async function untrack(database: Database, scope: MemoryScope): Promise<void> {
+  const memory = memoryKey(scope);
+  for (const model of await formerModels(database, scope)) {
+    await database.write((transaction) => transaction.run(TRACKING.restart, { memory, model }));
     let isDone = false;
-    while (!isDone) isDone = await database.write((transaction) => untrackPage(transaction, scope, untracked));
+    while (!isDone) isDone = await database.write((transaction) => untrackPage(transaction, scope, model));
   }
 }
 
-async function untrackPage(transaction: Transaction, scope: MemoryScope, model: string | null): Promise<boolean> {
+async function untrackPage(transaction: Transaction, scope: MemoryScope, model: string): Promise<boolean> {
   const named = { memory: memoryKey(scope), model };
   await transaction.run(TRACKING.lockMemory, named);
   await transaction.run(LOCK_TENANT, { lock: lockOf(scope.tenant) });

@@ -6,7 +6,7 @@ import { forget, removeRows } from "./delete-memory.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { type NewRow, OUTBOX_ROWS, rowsOf } from "./outbox-rows.js";
 import { NEXT_TENANTS, OUTBOX } from "./outbox-statements.js";
-import { track, TRACKING } from "./outbox-tracking.js";
+import { formerModels, track, TRACKING } from "./outbox-tracking.js";
 import { type SourceColumns, textOf } from "./source-columns.js";
 import { stateOf, type StateColumns } from "./state-columns.js";
 import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
@@ -125,6 +125,10 @@ export class Neo4jOutbox implements Outbox {
 
   async track(scope: MemoryScope, model: string, field: string): Promise<void> {
     await track(this.database, scope, { model, field });
+  }
+
+  former(scope: MemoryScope): Promise<readonly string[]> {
+    return formerModels(this.database, scope);
   }
 
   async tracked(scope: MemoryScope, model: string): Promise<readonly string[]> {

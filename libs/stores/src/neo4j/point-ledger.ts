@@ -1,7 +1,8 @@
 import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey } from "#core";
 import type { StoredPoint } from "#memory";
 import type { LexicalStatistics, StateRef } from "#scoring";
-import type { PendingPage, PointLedger, PointSource } from "../distributed/point-ledger.js";
+import type { PendingPage, PointLedger, PointSource, Settlement } from "../distributed/point-ledger.js";
+import { leftModel } from "../distributed/left-model.js";
 import { outermostPaths } from "../outermost-paths.js";
 import type { Database, Transaction } from "./database.js";
 import { LEDGER } from "./ledger-statements.js";
@@ -22,13 +23,27 @@ interface KeyColumns extends Omit<NodeKey, "parentId">, SourceColumns {
   readonly died: number | null;
 }
 
+interface HeadColumns {
+  readonly revision: number;
+  readonly model: string;
+  readonly next: string | null;
+}
+
+interface WitnessColumns {
+  readonly model: string;
+  readonly field: string | null;
+  readonly id: string | null;
+  readonly born: number | null;
+  readonly died: number | null;
+}
+
 /** What a vector store that lies apart needs of the trees in Neo4j. */
 export class Neo4jPointLedger implements PointLedger {
   constructor(private readonly database: Database) {}
 
-  async memory(scope: MemoryScope): Promise<{ readonly model: string; readonly revision: number }> {
-    const [found] = await this.#read<{ readonly model: string; readonly revision: number }>(LEDGER.memory, scope, {});
-    return found;
+  async memory(scope: MemoryScope): ReturnType<PointLedger["memory"]> {
+    const [{ model, next, revision }] = await this.#read<HeadColumns>(LEDGER.memory, scope, {});
+    return { model, revision, ...(next !== null && { next }) };
   }
 
   async sources(
@@ -87,23 +102,37 @@ export class Neo4jPointLedger implements PointLedger {
     );
   }
 
-  async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<boolean> {
+  async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<Settlement> {
     const memory = memoryKey(scope);
     const told = points.map((point) => ({
       ...{ key: rowKey(memory, { ...point, model }), id: point.id, born: point.born, field: point.field },
       died: point.died ?? NEVER,
     }));
-    return this.database.write(async (transaction) => {
-      const [locked] = await transaction.run(LEDGER.lockHead, { memory });
-      if (locked === undefined) return false;
+    const last = [...new Map(told.map((point) => [point.field, point])).values()];
+    return this.database.write(async (transaction): Promise<Settlement> => {
+      const [head] = await transaction.run<HeadColumns>(LEDGER.lockHead, { memory });
+      if (head === undefined) return "gone";
+      if (model !== head.model && model !== head.next) return "left";
       await transaction.run(LOCK_TENANT, { lock: lockOf(scope.tenant) });
       await transaction.run(LEDGER.settle, { memory, tenant: scope.tenant, model, points: told, never: NEVER });
-      return true;
+      await transaction.run(LEDGER.witness, { memory, model, points: last });
+      return "settled";
     });
   }
 
-  async untrack(scope: MemoryScope, model: string | undefined): Promise<void> {
-    await untrack(this.database, scope, model);
+  async witnesses(scope: MemoryScope): Promise<{ readonly model: string; readonly points: readonly StoredPoint[] }> {
+    const rows = await this.#read<WitnessColumns>(LEDGER.witnesses, scope, {});
+    const [{ model }] = rows;
+    const points = rows.flatMap(({ field, id, born, died }) =>
+      field === null || id === null || born === null
+        ? []
+        : [{ id, born, field, ...(died !== null && died < NEVER && { died }) }],
+    );
+    return { model, points };
+  }
+
+  async untrack(scope: MemoryScope): Promise<void> {
+    await untrack(this.database, scope);
   }
 
   async indexedFields(scope: MemoryScope): Promise<readonly string[]> {
@@ -132,7 +161,12 @@ export class Neo4jPointLedger implements PointLedger {
 
   /** A field that was not tracked is tracked before its rows say anything. */
   async #track(scope: MemoryScope, of: TrackedField): Promise<void> {
-    const [tracked] = await this.#read<{ readonly done: boolean | null }>(LEDGER.isTracked, scope, { ...of });
+    const [tracked] = await this.#read<{ readonly done: boolean | null; readonly current: boolean | null }>(
+      LEDGER.isTracked,
+      scope,
+      { ...of },
+    );
+    if (tracked.current !== true) throw leftModel(scope, of.model);
     if (tracked.done !== true) await track(this.database, scope, of);
   }
 
@@ -158,7 +192,7 @@ async function countField(
 ): Promise<string> {
   const { field, documents, frequencies, revision } = counted;
   const named = { memory: memoryKey(scope), field };
-  const [head] = await transaction.run<{ readonly revision: number; readonly model: string }>(LEDGER.lockHead, named);
+  const [head] = await transaction.run<HeadColumns>(LEDGER.lockHead, named);
   if (head === undefined) throw memoryNotFound(scope);
   const known = await transaction.run(LEDGER.counted, named);
   if (field === NODE_FIELD || known.length > 0) return head.model;

@@ -4,14 +4,13 @@ import type { QdrantConnection } from "./connection.js";
 import { isNotFound } from "./errors.js";
 import { ofMemory } from "./filter-conditions.js";
 
-/** Removes a memory's points of one model, or of all collections. Answers the count. */
+/** Removes a memory's points from those of our collections that `isMeant`. Answers the count. */
 export async function deleteMemoryPoints(
   { connection, collections }: { readonly connection: QdrantConnection; readonly collections: Collections },
   scope: MemoryScope,
-  model: string | undefined,
+  isMeant: (collection: string) => boolean,
 ): Promise<number> {
-  const ours = await collections.names();
-  const names = model === undefined ? ours : ours.filter((name) => name === collections.nameOf(model));
+  const names = (await collections.names()).filter(isMeant);
   let deleted = 0;
   for (const name of names) deleted += await deleteFrom(connection, name, scope);
   return deleted;

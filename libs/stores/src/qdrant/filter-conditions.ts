@@ -7,9 +7,11 @@ type Condition = Schemas["FieldCondition"] | Schemas["HasIdCondition"] | Schemas
 
 /** A filter for Qdrant, and what is left to look at in its rows. */
 export interface Selection {
-  readonly filter: { readonly must: Condition[] };
+  readonly filter: { readonly must: Condition[]; readonly must_not?: Condition[] };
   /** Present where the filter has more contexts than a request should name. */
   readonly accepts?: (key: NodeKey) => boolean;
+  /** Present where more states have ended than a request should name: which of the rows live, in order. */
+  readonly living?: (keys: readonly NodeKey[]) => Promise<readonly boolean[]>;
 }
 
 const equal = (key: keyof PointPayload, value: string): Condition => ({ key, match: { value } });

@@ -3,6 +3,7 @@ import type { FieldTerms, LexicalIndex } from "#memory";
 import { type LexicalStatistics, type QueryTermWeights, type ScoredKey, type StateRef, termWeights } from "#scoring";
 import { BestFirst, byRank, type Ranked } from "../best-first.js";
 import type { PointSource } from "../distributed/point-ledger.js";
+import { withoutEnded } from "./ended-states.js";
 import { selectionOf } from "./filter-conditions.js";
 import { namedPoints, pagesOf, scoresOf } from "./named-points.js";
 import { rankedSearch } from "./ranked-search.js";
@@ -70,7 +71,7 @@ export class QdrantLexicalIndex implements LexicalIndex {
     filter: NodeFilter,
     bounds: Bounds,
   ): Promise<readonly ScoredKey[]> {
-    const { connection, collections, ledger, payloads } = this.parts;
+    const { connection, collections, ledger } = this.parts;
     if (terms.size === 0) {
       await ledger.memory(scope);
       return [];
@@ -78,12 +79,12 @@ export class QdrantLexicalIndex implements LexicalIndex {
     const { model } = await ledger.memory(scope);
     const weighed = await this.#weighPending(scope, { ...read, model, filter }, terms, bounds);
     const collection = await collections.find(model);
-    await payloads.catchUp(scope, { model, field: read.field }, collection);
+    const selection = await withoutEnded(ledger, scope, { ...read, model }, selectionOf(scope, read, filter));
     const stored =
       collection &&
       (await rankedSearch(connection, collection, {
         query: { terms: sparseQuery(terms) },
-        selection: selectionOf(scope, read, filter),
+        selection,
         ...bounds,
         exact: true,
       }));

@@ -4,8 +4,9 @@ import type { StoredPoint } from "#memory";
 import type { StateRef } from "#scoring";
 import { type Collection, DENSE, TERMS } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
+import { isNotFound } from "./errors.js";
 import { named } from "./filter-conditions.js";
-import { endOf, pointId } from "./points.js";
+import { endOf, POINT_FIELDS, pointId, storedPoint } from "./points.js";
 import type { SparseVector } from "./sparse-terms.js";
 
 /** Which points a call is about: those of some states' fields, by name. */
@@ -60,6 +61,26 @@ export async function present(
     for (const { id } of points) found.add(String(id));
   });
   return ids.map((id) => found.has(id));
+}
+
+/** What each of the named points is of, in order; undefined where it is not there, or its collection is not. */
+export async function toldOf(
+  connection: QdrantConnection,
+  { collection, ids }: NamedPoints,
+): Promise<readonly (StoredPoint | undefined)[]> {
+  const found = new Map<string, StoredPoint>();
+  await inPages(ids, async (page) => {
+    const points = await connection
+      .send("looking for points", (client) =>
+        client.retrieve(collection.name, { ids: [...page], with_payload: POINT_FIELDS, with_vector: false }),
+      )
+      .catch((error: unknown) => {
+        if (isNotFound(error)) return [];
+        throw error;
+      });
+    for (const point of points) found.set(String(point.id), storedPoint(point));
+  });
+  return ids.map((id) => found.get(id));
 }
 
 /** Says of points that their states have ended, or not. Points that are not there stay so. */

@@ -4,7 +4,7 @@ import type { StateRef } from "#scoring";
 import type { Collection } from "./collections.js";
 import { deleteMemoryPoints } from "./delete-points.js";
 import { statesOf } from "./filter-conditions.js";
-import { namedPoints, pagesOf, present } from "./named-points.js";
+import { namedPoints, pagesOf, present, toldOf } from "./named-points.js";
 import { pageOfPoints } from "./scroll-points.js";
 import { unlessGone } from "./unless-gone.js";
 import type { QdrantParts } from "./vector-store.js";
@@ -49,8 +49,22 @@ export class QdrantPointInventory implements PointInventory {
     for (const page of pagesOf(points)) await this.#refreshPage(scope, model, collection, page);
   }
 
+  async areLost(scope: MemoryScope): Promise<boolean> {
+    const { connection, collections, ledger } = this.parts;
+    const { model, points } = await ledger.witnesses(scope);
+    if (points.length === 0) return false;
+    const collection = await collections.find(model);
+    if (collection === undefined) return true;
+    const told = await toldOf(connection, namedPoints(collection, scope, points));
+    return points.some(({ died }, index) => {
+      const point = told[index];
+      // One that says more than it was noted to say is on its way to be noted.
+      return point === undefined || (died !== undefined && point.died !== died);
+    });
+  }
+
   purge(scope: MemoryScope): Promise<number> {
-    return deleteMemoryPoints(this.parts, scope, undefined);
+    return deleteMemoryPoints(this.parts, scope, () => true);
   }
 
   /** By what the points say they are: one that should not be there may have any id. All of one field and revision. */

@@ -5,7 +5,7 @@ import type { Collection } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
 import { namedPoints, removePoints, writeEnds } from "./named-points.js";
 
-/** Brings the payload of points in line with the trees: what a search of a filter depends on. */
+/** Brings the payload of points in line with the trees. Workers do; until then searches leave out what has ended. */
 export class PointPayloads {
   constructor(
     private readonly connection: QdrantConnection,
@@ -13,8 +13,8 @@ export class PointPayloads {
   ) {}
 
   /**
-   * Notes the ends of all states whose points are behind. One read of the ledger when none is. A point that is not there is
-   * settled too: its absence is drift, which the reconciler sees and mends.
+   * Notes the ends of all states of a field whose points are behind. A point that is not there is settled too: its absence is
+   * drift, which the reconciler sees and mends.
    */
   async catchUp(
     scope: MemoryScope,
@@ -28,7 +28,7 @@ export class PointPayloads {
     }
   }
 
-  /** Writes the ends of points and settles them. False if the memory is gone: the points are removed. */
+  /** Writes the ends of points and settles them. False if their memory or model is gone: the points are removed. */
   async settle(
     scope: MemoryScope,
     model: string,
@@ -36,7 +36,7 @@ export class PointPayloads {
     points: readonly StoredPoint[],
   ): Promise<boolean> {
     if (collection !== undefined) await writeEnds(this.connection, collection, scope, points);
-    if (await this.ledger.settle(scope, model, points)) return true;
+    if ((await this.ledger.settle(scope, model, points)) === "settled") return true;
     if (collection !== undefined) await removePoints(this.connection, namedPoints(collection, scope, points));
     return false;
   }

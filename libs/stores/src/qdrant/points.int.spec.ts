@@ -66,6 +66,38 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
     expect(await found({ kind: "descendants", of: ["a0.a0", "a1"] })).toEqual(["a0.a0.a0", "a1.a0"]);
   });
 
+  test("a search leaves out states that have ended since, be they few or many, and writes nothing", async () => {
+    const stores = open();
+    await alike(stores, 40);
+    const [first, ...ends] = paths(40).map((path) => `nod_${path}`);
+    await stores.tree.commit(SCOPE, change(1, { ends }));
+    const found = async (revision: number): Promise<readonly (readonly string[])[]> => {
+      const read = { ...READ, revision };
+      const { rows } = await stores.vectors.topK(SCOPE, read, unit(1, 0), EVERYTHING, BEST);
+      const terms = new Map([["red", 0.5]]);
+      const matches = await stores.lexical.matches(SCOPE, read, terms, EVERYTHING, { above: 0, limit: 10 });
+      return [rows, matches].map((some) => some.map(({ key }) => key.id));
+    };
+    const before = [first, ...ends].slice(0, 10);
+    const { ledger } = stores;
+    const few = ledger.ended.bind(ledger);
+    const more = Array.from({ length: LIMITS.storePoints }, (_, at) => ({
+      id: `nod_x${at}`,
+      born: 1,
+      field: "",
+      died: 2,
+    }));
+    const many: typeof few = async (...request) => [...(await few(...request)), ...more];
+    for (const ended of [few, many]) {
+      ledger.ended = ended;
+      expect(await found(2)).toEqual([[first], [first]]);
+      expect(await found(1)).toEqual([before, before]);
+    }
+    expect(await few(SCOPE, READ, 100)).toHaveLength(39);
+    const { points } = await stores.qdrant.points.points(SCOPE, MODEL, { limit: 40 });
+    expect(points.every(({ died }) => died === undefined)).toBe(true);
+  });
+
   test("the inventory goes through all points in pages, removes by name and brings ends in line", async () => {
     const stores = open();
     await alike(stores, 5);
@@ -117,6 +149,7 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
     const other = { ...SCOPE, tenant: "ten_other" };
     await alike(stores, 3);
     await alike(stores, 2, other);
+    await stores.tree.updateMemory(SCOPE, { nextEmbeddingModel: "model-2" }, 1);
     const second = { id: "nod_a0", born: 1, field: "", model: "model-2", embedding: embedding(1, 0, 0) };
     await stores.vectors.upsert(SCOPE, [second]);
     expect((await stores.tree.deleteMemory(SCOPE)).vectors).toBe(4);

@@ -40,9 +40,12 @@ export async function rankedSearch(
   const { limit, above, selection } = search;
   for (let asked = limit === undefined ? FIRST_ROWS : limit + EXTRA_ROWS; ; asked *= GROWTH) {
     const points = await ask(connection, collection, search, asked);
-    const rows = points
+    const found = points
       .map((point) => ({ key: keyOfPoint(point), value: roundRelevance(point.score) }))
-      .filter(({ key, value }) => value > above && selection.accepts?.(key) !== false)
+      .filter(({ key, value }) => value > above && selection.accepts?.(key) !== false);
+    const living = await selection.living?.(found.map(({ key }) => key));
+    const rows = found
+      .filter((_, index) => living?.[index] !== false)
       .sort((left, right) => byRank({ ...left, path: left.key.pathKey }, { ...right, path: right.key.pathKey }));
     const last = roundRelevance(points.at(-1)?.score ?? 0);
     const kept = limit === undefined ? undefined : rows[limit - 1];

@@ -1,11 +1,13 @@
 import type { MemoryScope, NodeFilter } from "#core";
 import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
 import type { ScoredKey, StateRef } from "#scoring";
+import { leftModel } from "../distributed/left-model.js";
 import type { PointLedger, PointSource } from "../distributed/point-ledger.js";
 import { FingerprintSum } from "../point-fingerprint.js";
 import { checkDimension, type Collection, type Collections } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
 import { deleteMemoryPoints } from "./delete-points.js";
+import { withoutEnded } from "./ended-states.js";
 import { selectionOf, type Selection } from "./filter-conditions.js";
 import { namedPoints, pagesOf, present, removePoints, scoresOf } from "./named-points.js";
 import type { PointPayloads } from "./point-payloads.js";
@@ -49,11 +51,10 @@ export class QdrantVectorStore implements VectorStore {
     filter: NodeFilter,
     { limit, exact }: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
-    const { connection, payloads } = this.parts;
+    const { connection, ledger } = this.parts;
     const collection = await this.#collection(read.model, vector);
-    await payloads.catchUp(scope, read, collection);
+    const selection = await withoutEnded(ledger, scope, read, selectionOf(scope, read, filter));
     if (collection === undefined) return { rows: [], approximate: false };
-    const selection = selectionOf(scope, read, filter);
     const approximate = !exact && (await this.#isLarge(collection, selection));
     const search = { query: { dense: vector }, selection, above: 0, limit, exact: !approximate };
     return { rows: await rankedSearch(connection, collection, search), approximate };
@@ -90,17 +91,13 @@ export class QdrantVectorStore implements VectorStore {
     }
   }
 
-  /** What is not there is forgotten before and after: a query in between neither misses a point nor keeps one that goes. */
-  async delete(scope: MemoryScope, { model }: { readonly model?: string }): Promise<number> {
-    const { ledger } = this.parts;
-    const { model: own } = await ledger.memory(scope);
-    const models = model === undefined ? [undefined, own] : [model];
-    const untrack = async (): Promise<void> => {
-      for (const one of models) await ledger.untrack(scope, one);
-    };
-    await untrack();
-    const deleted = await deleteMemoryPoints(this.parts, scope, model);
-    await untrack();
+  /** Nobody can track a model again that the memory has left, nor settle a point of it. Forgotten last: until then it is known what is left. */
+  async deleteFormer(scope: MemoryScope): Promise<number> {
+    const { ledger, collections } = this.parts;
+    const { model, next } = await ledger.memory(scope);
+    const current = new Set([model, next].flatMap((one) => (one === undefined ? [] : collections.nameOf(one))));
+    const deleted = await deleteMemoryPoints(this.parts, scope, (name) => !current.has(name));
+    await ledger.untrack(scope);
     return deleted;
   }
 
@@ -122,9 +119,9 @@ export class QdrantVectorStore implements VectorStore {
   }
 
   /** Whether a search may be approximate. Where rows are sorted out afterwards, an index would run out of them. */
-  async #isLarge({ name }: Collection, { filter, accepts }: Selection): Promise<boolean> {
+  async #isLarge({ name }: Collection, { filter, accepts, living }: Selection): Promise<boolean> {
     const { connection, exactBelow } = this.parts;
-    if (accepts !== undefined) return false;
+    if (accepts !== undefined || living !== undefined) return false;
     const { count } = await connection.send("counting candidates", (client) =>
       client.count(name, { filter, exact: false }),
     );
@@ -160,9 +157,10 @@ export class QdrantVectorStore implements VectorStore {
     for (const { embedding } of known) checkDimension(collection, embedding.vector.length);
     await storePoints(connection, collection, scope, known);
     const stored = known.map(({ source }) => source);
-    if (!(await ledger.settle(scope, model, stored))) {
-      await removePoints(connection, namedPoints(collection, scope, stored));
-    }
+    const settlement = await ledger.settle(scope, model, stored);
+    if (settlement === "settled") return;
+    await removePoints(connection, namedPoints(collection, scope, stored));
+    if (settlement === "left") throw leftModel(scope, model);
   }
 
   /** Points of states that are there; none if the memory is gone. */

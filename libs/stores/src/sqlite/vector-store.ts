@@ -75,8 +75,8 @@ export class SqliteVectorStore implements VectorStore {
     return this.database.write((connection) => upsertPoints(connection, scope, points));
   }
 
-  delete(scope: MemoryScope, what: { readonly model?: string }): Promise<number> {
-    return this.database.write((connection) => deleteSets(connection, findHead(connection, scope).row, what.model));
+  deleteFormer(scope: MemoryScope): Promise<number> {
+    return this.database.write((connection) => deleteFormerSets(connection, findHead(connection, scope).row));
   }
 
   fingerprint(scope: MemoryScope, model: string): Promise<Fingerprint> {
@@ -254,10 +254,12 @@ function isComplete({ connection, memory, liveness, set }: OpenSet, field: strin
   return (texts ?? 0) <= (set?.live ?? 0);
 }
 
-function* deleteSets(connection: Connection, memory: number, model: string | undefined): Generator<void, number, void> {
+/** The sets of models that a memory is neither on nor moving to. */
+function* deleteFormerSets(connection: Connection, memory: number): Generator<void, number, void> {
   const sets = connection.all<{ readonly id: number }>(
-    "SELECT id FROM vector_sets WHERE memory = :memory AND (:model IS NULL OR model = :model)",
-    { memory, model: model ?? null },
+    `SELECT t.id FROM memories m CROSS JOIN vector_sets t ON t.memory = m.row
+     WHERE m.row = ? AND t.model <> m.embedding_model AND t.model IS NOT m.next_embedding_model`,
+    [memory],
   );
   let deleted = 0;
   for (const { id } of sets) {

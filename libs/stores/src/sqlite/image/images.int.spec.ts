@@ -93,7 +93,8 @@ test("a memory that moves to another model is searched by the new vectors", asyn
     embedding: embedding(index, 1),
   }));
   await stores.vectors.upsert(scopeOf("mem_1"), points);
-  await stores.vectors.delete(scopeOf("mem_1"), { model: MODEL });
+  await stores.tree.updateMemory(scopeOf("mem_1"), { embeddingModel: "model-2" }, 1);
+  expect(await stores.vectors.deleteFormer(scopeOf("mem_1"))).toBe(2);
   expect(await first("model-2")).toBe(pathOf(1));
   expect(await first(MODEL)).toBeUndefined();
   await stores.close();
