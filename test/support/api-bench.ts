@@ -19,7 +19,7 @@ import {
   type JobWorkersOptions,
 } from "#jobs";
 import { createTenantLimits, type KeyScope } from "#memory";
-import { createSecretBox, createWebhooks } from "#jobs";
+import { createQueueViews, createSecretBox, createWebhooks } from "#jobs";
 import { openStores, type Stores } from "#stores";
 import { hashSecret, newSecret } from "../../apps/api/src/auth/secret.js";
 import type { ApartDependencies, ModelNames } from "../../apps/api/src/dependencies.js";
@@ -99,6 +99,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
   const requests = createRequestLedger(shared);
   const webhooks = createWebhooks({ ...shared, box: createSecretBox() });
+  const queueViews = createQueueViews(shared);
   const limiter = createRequestLimiter(shared);
   const tenantJobs = createTenantJobs(shared);
   const news: AccessNews[] = [];
@@ -110,7 +111,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
     const own = createAccessNews(shared);
     news.push(own);
     return startApi(config, {
-      ...{ stores, jobs, webhooks, requests, limits, limiter, tenantJobs, embeddingModels, bodyThreads },
+      ...{ stores, jobs, webhooks, queueViews, requests, limits, limiter, tenantJobs, embeddingModels, bodyThreads },
       ...{ news: own, apart: options.apart?.(shared) },
       logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
     });
@@ -148,6 +149,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
       await jobs.close();
       await requests.close();
       await webhooks.close();
+      await queueViews.close();
       await limiter.close();
       tenantJobs.close();
       for (const one of news) one.close();

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
 import type { AccessNews, Background, JobClient, RequestLedger, RequestLimiter, TenantJobs } from "#jobs";
 import type { KeyStore, Outbox, TenantLimitSource, TenantStore, TreeStore } from "#memory";
-import type { Targets, Webhooks } from "#jobs";
+import type { QueueViews, Targets, Webhooks } from "#jobs";
 import type { BodyThreads } from "./bodies/body-threads.js";
 
 /** What one dependency of the process answers when it is asked whether it is up. */
@@ -48,6 +48,8 @@ export interface ApiDependencies {
   /** Requests under idempotency keys that are no jobs. */
   readonly requests: RequestLedger;
   readonly webhooks: Webhooks;
+  /** For the board of the queues. */
+  readonly queueViews: QueueViews;
   /** Where webhooks may go. */
   readonly targets: Targets;
   readonly limits: TenantLimitSource;

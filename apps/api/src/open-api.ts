@@ -8,7 +8,7 @@ import {
   createTenantJobs,
 } from "#jobs";
 import { createTenantLimits } from "#memory";
-import { createSecretBox, createWebhooks } from "#jobs";
+import { createQueueViews, createSecretBox, createWebhooks } from "#jobs";
 import { openEmbeddingModels } from "#models";
 import { openStoresOf, type Stores } from "#stores";
 import type { Metrics } from "#telemetry";
@@ -41,6 +41,8 @@ export async function openApi(
   opened.defer(() => requests.close());
   const webhooks = createWebhooks({ ...shared, box: createSecretBox(config.webhooks.secretsKey) });
   opened.defer(() => webhooks.close());
+  const queueViews = createQueueViews(shared);
+  opened.defer(() => queueViews.close());
   const limiter = createRequestLimiter(shared);
   opened.defer(() => limiter.close());
   const news = createAccessNews(shared);
@@ -56,7 +58,19 @@ export async function openApi(
     modelsFolder: config.modelsFolder,
     now: () => systemClock.now(),
   });
-  const given = { stores, jobs, webhooks, requests, limits, limiter, news, tenantJobs, embeddingModels, apart };
+  const given = {
+    stores,
+    jobs,
+    webhooks,
+    queueViews,
+    requests,
+    limits,
+    limiter,
+    news,
+    tenantJobs,
+    embeddingModels,
+    apart,
+  };
   const api = await startApi(config, { ...given, ...options });
   opened.defer(() => api.close());
   const closing = opened.move();

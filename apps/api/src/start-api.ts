@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { LIMITS, randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
 import type { AccessNews, JobClient, QueueAges, RequestLedger, RequestLimiter, TenantJobs } from "#jobs";
 import type { TenantLimitSource } from "#memory";
-import { Targets, type Webhooks } from "#jobs";
+import { Targets, type QueueViews, type Webhooks } from "#jobs";
 import type { Stores } from "#stores";
 import { createLogger, createMetrics, serveMetrics, timeCalls, type Metrics } from "#telemetry";
 import { createBodyThreads, type BodyThreads } from "./bodies/body-threads.js";
@@ -18,6 +18,7 @@ export interface GivenDependencies {
   readonly jobs: JobClient & Partial<QueueAges>;
   readonly requests: RequestLedger;
   readonly webhooks: Webhooks;
+  readonly queueViews: QueueViews;
   readonly limits: TenantLimitSource;
   readonly limiter: RequestLimiter;
   readonly news: AccessNews;
@@ -78,7 +79,7 @@ function complete(config: Config, given: GivenDependencies, metrics: Metrics, st
     ...{ config, tree: timed(metrics, "tree", stores.tree), keys: timed(metrics, "keys", stores.keys) },
     tenants: timed(metrics, "tenants", stores.tenants),
     ...{ jobs, requests, limits, limiter, news, tenantJobs, embeddingModels, metrics, stopping },
-    ...{ webhooks: given.webhooks, targets: new Targets(config.webhooks) },
+    ...{ webhooks: given.webhooks, queueViews: given.queueViews, targets: new Targets(config.webhooks) },
     health: [
       { name: "redis", check: () => jobs.ping() },
       { name: "store", check: () => stores.ping() },

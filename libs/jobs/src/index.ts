@@ -3,6 +3,7 @@ export { createBackground, type Background } from "./background/create-backgroun
 export type { RowBatches, ScoreLoad } from "./background/row-batches.js";
 export type { Sweeps, SweepState } from "./background/sweeps.js";
 export { checkHandlers, type NamedHandler } from "./check-handlers.js";
+export type { JobData } from "./job-data.js";
 export { held } from "./held/held.js";
 export type { HeldJob, HeldJobs, ReleaseOutcome } from "./held/held-jobs.js";
 export { createJobClient, type JobClientOptions, type QueueAges } from "./job-client.js";
@@ -15,6 +16,7 @@ export {
   type RequestTaken,
 } from "./limits/request-limiter.js";
 export * from "./payloads.js";
+export { createQueueViews, type QueueViews } from "./queue-views.js";
 export { connectRedis } from "./redis.js";
 export { requeueActive } from "./requeue-active.js";
 export type { RunOutcome, RunReport } from "./run-job.js";

@@ -9,6 +9,7 @@ import { LIMITS } from "#core";
 import { ApiModule } from "../api.module.js";
 import { Admission } from "../auth/admit.js";
 import { Authenticator } from "../auth/authenticator.js";
+import { serveBoards } from "../boards/boards.js";
 import type { ApiDependencies } from "../dependencies.js";
 import { RequestLimits } from "../limits/request-limits.js";
 import { serveDocs } from "../operations/docs-page.js";
@@ -58,6 +59,7 @@ export async function createServer(dependencies: ApiDependencies): Promise<NestF
   answerOnce(instance, dependencies.requests);
   logRequests(instance, logger);
   await serveDocs(instance);
+  await serveBoards(instance, dependencies.queueViews, authenticator);
   const module = ApiModule.with(dependencies);
   const application = await NestFactory.create<NestFastifyApplication>(module, adapter, NEST_OPTIONS);
   await application.init();
