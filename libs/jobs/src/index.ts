@@ -22,6 +22,7 @@ export { requeueActive } from "./requeue-active.js";
 export type { RunOutcome, RunReport } from "./run-job.js";
 export { SerializedPayload } from "./serialized-payload.js";
 export { JOB_SETTINGS, QUEUE_SETTINGS, type JobSettings, type QueueSettings } from "./settings.js";
+export { createTenantEraser, type TenantEraser } from "./tenants/erase-tenant.js";
 export { createTenantJobs, type TenantJobs } from "./tenants/tenant-jobs.js";
 export type * from "./types.js";
 export {

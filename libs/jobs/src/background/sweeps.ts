@@ -36,6 +36,11 @@ export interface Sweeps {
   state(): Promise<SweepState>;
 }
 
+/** What was found to differ, by tenant and memory. In the slot of the sweep. */
+export function driftKey({ prefix }: Pick<JobSettings, "prefix">): string {
+  return `{${prefix}-sweep}:drift`;
+}
+
 /** Sweeps in Redis. */
 export class RedisSweeps implements Sweeps {
   readonly #redis: Redis;
@@ -46,7 +51,7 @@ export class RedisSweeps implements Sweeps {
     this.#redis = deps.redis;
     this.#settings = deps.settings;
     const tag = `{${deps.settings.prefix}-sweep}`;
-    this.#keys = { sweep: `${tag}:sweep`, lock: `${tag}:lock`, drift: `${tag}:drift` };
+    this.#keys = { sweep: `${tag}:sweep`, lock: `${tag}:lock`, drift: driftKey(deps.settings) };
   }
 
   async turn(options: { readonly everyMs: number; readonly lockMs: number }, page: SweepPage): Promise<boolean> {

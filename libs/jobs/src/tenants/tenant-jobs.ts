@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
-import { Lane, type LaneName, type LaneSettings } from "../admission/lane.js";
-import { jobKeys } from "../keys.js";
+import type { Lane } from "../admission/lane.js";
+import { openLanes } from "../admission/open-lanes.js";
 import { bounded, connectRedis } from "../redis.js";
 import { JOB_SETTINGS, type JobSettings } from "../settings.js";
 
@@ -30,9 +30,7 @@ export class RedisTenantJobs implements TenantJobs {
     private readonly redis: Redis,
     private readonly settings: JobSettings,
   ) {
-    const keys = jobKeys(settings.prefix);
-    const lanes = Object.entries(settings.lanes) as [LaneName, LaneSettings][];
-    this.#lanes = lanes.map(([name, lane]) => new Lane({ redis, tag: keys.lane(name), settings: lane }));
+    this.#lanes = openLanes(redis, settings);
   }
 
   async setWeight(tenant: string, weight: number): Promise<void> {

@@ -4,6 +4,8 @@ import type { EmbeddingCache, EntailmentCache } from "#scoring";
 export interface CacheStore {
   embeddings(tenant: string): EmbeddingCache;
   entailments(tenant: string): EntailmentCache;
+  /** Everything that is kept for a tenant; answers the count of rows. */
+  deleteTenant(tenant: string): Promise<number>;
 }
 
 /** Bytes kept by reference: large job payloads and results. */
@@ -16,6 +18,8 @@ export interface BlobStore {
   ): Promise<void>;
   get(tenant: string, key: string): Promise<Uint8Array | undefined>;
   delete(tenant: string, key: string): Promise<void>;
+  /** Every blob of a tenant; answers the count. */
+  deleteTenant(tenant: string): Promise<number>;
   /** Deletes what expired before `now`; answers the count. */
   sweep(now: number): Promise<number>;
 }

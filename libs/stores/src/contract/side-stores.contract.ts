@@ -36,6 +36,20 @@ export function describeCacheStore(name: string, open: OpenCaches): void {
       expect((await stores.caches.entailments("other").get(["one"])).size).toBe(0);
     });
 
+    test("everything of a tenant goes at once, and nothing of another", async () => {
+      const { caches } = stores;
+      await caches.embeddings(TENANT).put(new Map([["one", embedding(1)]]));
+      await caches.entailments(TENANT).put(new Map([["one", 0.5]]));
+      await caches.entailments("other").put(new Map([["one", 0.5]]));
+      expect(await caches.deleteTenant(TENANT)).toBe(2);
+      expect(await caches.deleteTenant(TENANT)).toBe(0);
+      expect((await caches.embeddings(TENANT).get(["one"])).size).toBe(0);
+      expect((await caches.entailments("other").get(["one"])).size).toBe(1);
+      // What is gone no longer counts against the bounds.
+      await caches.embeddings(TENANT).put(new Map(["a", "b", "c"].map((hash) => [hash, embedding(1)])));
+      expect((await caches.embeddings(TENANT).get(["a", "b", "c"])).size).toBe(3);
+    });
+
     test("the oldest rows go first when there are too many", async () => {
       const put = (hash: string): Promise<void> => stores.caches.entailments(TENANT).put(new Map([[hash, 1]]));
       for (const hash of ["a", "b", "c", "a", "d"]) await put(hash);
@@ -86,6 +100,17 @@ export function describeSideStores(name: string, open: OpenEmpty): void {
       expect(await blobs.get(TENANT, "k")).toEqual(Uint8Array.of(3));
       await blobs.delete(TENANT, "k");
       expect(await blobs.get(TENANT, "k")).toBeUndefined();
+    });
+
+    test("all blobs of a tenant go at once", async () => {
+      const { blobs } = stores;
+      await blobs.put(TENANT, "a", Uint8Array.of(1), { expiresAt: 100 });
+      await blobs.put(TENANT, "b", Uint8Array.of(2), { expiresAt: 100, memory: SCOPE.memory });
+      await blobs.put(`${TENANT}2`, "a", Uint8Array.of(3), { expiresAt: 100 });
+      expect(await blobs.deleteTenant(TENANT)).toBe(2);
+      expect(await blobs.deleteTenant(TENANT)).toBe(0);
+      expect(await blobs.get(TENANT, "b")).toBeUndefined();
+      expect(await blobs.get(`${TENANT}2`, "a")).toEqual(Uint8Array.of(3));
     });
   });
 

@@ -21,6 +21,14 @@ export class InMemoryCacheStore implements CacheStore {
     return this.#cache(tenant, this.#entailments, this.limits.entailments);
   }
 
+  async deleteTenant(tenant: string): Promise<number> {
+    this.tables.checkOpen();
+    const own = (key: string): boolean => (JSON.parse(key) as readonly string[])[0] === tenant;
+    const maps = [this.#embeddings, this.#entailments];
+    const counts = maps.map((values) => [...values.keys()].filter((key) => own(key) && values.delete(key)).length);
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   #cache<Value>(
     tenant: string,
     values: Map<string, Value>,
@@ -73,6 +81,13 @@ export class InMemoryBlobStore implements BlobStore {
   async delete(tenant: string, key: string): Promise<void> {
     this.tables.checkOpen();
     this.tables.blobs = this.tables.blobs.filter((blob) => blob.tenant !== tenant || blob.key !== key);
+  }
+
+  async deleteTenant(tenant: string): Promise<number> {
+    this.tables.checkOpen();
+    const before = this.tables.blobs.length;
+    this.tables.blobs = this.tables.blobs.filter((blob) => blob.tenant !== tenant);
+    return before - this.tables.blobs.length;
   }
 
   async sweep(now: number): Promise<number> {

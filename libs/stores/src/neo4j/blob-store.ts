@@ -42,6 +42,22 @@ DELETE c
 WITH DISTINCT b
 DELETE b`,
 
+  deleteBlobs: `
+MATCH (b:Blob) WHERE b.key STARTS WITH $prefix
+WITH b LIMIT toInteger($limit)
+OPTIONAL MATCH (c:BlobChunk {blob: b.version}) WHERE c.part >= 0
+DELETE c
+WITH DISTINCT b
+DELETE b
+RETURN count(*) AS swept`,
+
+  /** Those of blobs that were never finished. */
+  deleteChunks: `
+MATCH (c:BlobChunk) WHERE c.memory STARTS WITH $prefix
+WITH c LIMIT toInteger($limit)
+DELETE c
+RETURN count(*) AS swept`,
+
   sweepBlobs: `
 MATCH (b:Blob) WHERE b.expiresAt < toInteger($now)
 WITH b LIMIT toInteger($limit)
@@ -103,16 +119,23 @@ export class Neo4jBlobStore implements BlobStore {
   }
 
   async sweep(now: number): Promise<number> {
-    const swept = await this.#sweep(BLOBS.sweepBlobs, now);
-    await this.#sweep(BLOBS.sweepChunks, now);
+    const swept = await this.#sweep(BLOBS.sweepBlobs, { now });
+    await this.#sweep(BLOBS.sweepChunks, { now });
     return swept;
   }
 
-  async #sweep(statement: string, now: number): Promise<number> {
+  async deleteTenant(tenant: string): Promise<number> {
+    const prefix = blobKey(tenant, "");
+    const deleted = await this.#sweep(BLOBS.deleteBlobs, { prefix });
+    await this.#sweep(BLOBS.deleteChunks, { prefix });
+    return deleted;
+  }
+
+  async #sweep(statement: string, parameters: Readonly<Record<string, unknown>>): Promise<number> {
     let sum = 0;
     for (;;) {
       const [row] = await this.database.write((transaction) =>
-        transaction.run<{ readonly swept: number }>(statement, { now, limit: SWEPT }),
+        transaction.run<{ readonly swept: number }>(statement, { ...parameters, limit: SWEPT }),
       );
       const swept = row?.swept ?? 0;
       sum += swept;

@@ -32,6 +32,10 @@ export class SqliteBlobStore implements BlobStore {
     await this.#change("DELETE FROM blobs WHERE tenant = ? AND key = ?", [tenant, key]);
   }
 
+  deleteTenant(tenant: string): Promise<number> {
+    return this.#change("DELETE FROM blobs WHERE tenant = ?", [tenant]);
+  }
+
   sweep(now: number): Promise<number> {
     return this.#change("DELETE FROM blobs WHERE expires_at < ?", [now]);
   }

@@ -1,3 +1,4 @@
+import { LIMITS } from "#core";
 import type { CacheStore } from "#memory";
 import type { Embedding, EmbeddingCache, EntailmentCache } from "#scoring";
 import type { CacheLimits } from "../stores.js";
@@ -63,6 +64,28 @@ export class SqliteCacheStore implements CacheStore {
           return added;
         }),
     };
+  }
+
+  async deleteTenant(tenant: string): Promise<number> {
+    return (await this.#delete("embeddings", tenant)) + (await this.#delete("entailments", tenant));
+  }
+
+  /** In bounded steps, so that other writers wait for no more than one. */
+  async #delete(table: keyof CacheLimits, tenant: string): Promise<number> {
+    let sum = 0;
+    for (;;) {
+      // eslint-disable-next-line require-yield -- bounded
+      const deleted = await this.database.write(function* (connection) {
+        const { changes } = connection.run(
+          `DELETE FROM ${table} WHERE row IN (SELECT row FROM ${table} WHERE tenant = ? LIMIT ?)`,
+          [tenant, LIMITS.cacheKeys],
+        );
+        connection.run("UPDATE sizes SET count = count - ? WHERE name = ?", [changes, table]);
+        return changes;
+      });
+      sum += deleted;
+      if (deleted < LIMITS.cacheKeys) return sum;
+    }
   }
 
   async #put(table: keyof CacheLimits, count: number, insert: (connection: Connection) => number): Promise<void> {
