@@ -9,6 +9,7 @@ import {
   createRequestLedger,
   createRequestLimiter,
   createTenantJobs,
+  createUsageReader,
   type AccessNews,
   type createBackground,
   JOB_KINDS,
@@ -101,6 +102,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const webhooks = createWebhooks({ ...shared, box: createSecretBox() });
   const queueViews = createQueueViews(shared);
   const limiter = createRequestLimiter(shared);
+  const usage = createUsageReader(shared);
   const tenantJobs = createTenantJobs(shared);
   const news: AccessNews[] = [];
   const workers = await (options.startWorker?.(config, settings) ?? startStubs(options.handlers ?? {}, shared));
@@ -111,8 +113,8 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
     const own = createAccessNews(shared);
     news.push(own);
     return startApi(config, {
-      ...{ stores, jobs, webhooks, queueViews, requests, limits, limiter, tenantJobs, embeddingModels, bodyThreads },
-      ...{ news: own, apart: options.apart?.(shared) },
+      ...{ stores, jobs, webhooks, queueViews, requests, usage, limits, limiter, tenantJobs, embeddingModels },
+      ...{ bodyThreads, news: own, apart: options.apart?.(shared) },
       logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
     });
   };
@@ -151,6 +153,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
       await webhooks.close();
       await queueViews.close();
       await limiter.close();
+      usage.close();
       tenantJobs.close();
       for (const one of news) one.close();
       await stores.close();

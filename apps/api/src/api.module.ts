@@ -16,6 +16,8 @@ import { TreeService } from "./memories/tree.service.js";
 import { OperationsController } from "./operations/operations.controller.js";
 import { QueriesController } from "./queries/queries.controller.js";
 import { QueriesService } from "./queries/queries.service.js";
+import { UsageController } from "./usage/usage.controller.js";
+import { UsageService } from "./usage/usage.service.js";
 import { WebhooksController } from "./webhooks/webhooks.controller.js";
 import { WebhooksService } from "./webhooks/webhooks.service.js";
 import { TenantsController } from "./tenants/tenants.controller.js";
@@ -34,6 +36,7 @@ export class ApiModule {
         KeysController,
         TenantsController,
         WebhooksController,
+        UsageController,
         DriftController,
         OperationsController,
       ],
@@ -48,6 +51,7 @@ export class ApiModule {
         KeysService,
         TenantsService,
         WebhooksService,
+        UsageService,
         DriftService,
         Submitter,
       ],

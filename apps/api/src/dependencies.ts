@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
-import type { AccessNews, Background, JobClient, RequestLedger, RequestLimiter, TenantJobs } from "#jobs";
+import type { AccessNews, Background, JobClient, RequestLedger, RequestLimiter, TenantJobs, UsageReader } from "#jobs";
 import type { KeyStore, Outbox, TenantLimitSource, TenantStore, TreeStore } from "#memory";
 import type { QueueViews, Targets, Webhooks } from "#jobs";
 import type { BodyThreads } from "./bodies/body-threads.js";
@@ -52,6 +52,7 @@ export interface ApiDependencies {
   readonly queueViews: QueueViews;
   /** Where webhooks may go. */
   readonly targets: Targets;
+  readonly usage: Pick<UsageReader, "days">;
   readonly limits: TenantLimitSource;
   /** The buckets of requests that all API processes share. */
   readonly limiter: RequestLimiter;

@@ -6,6 +6,7 @@ import {
   createRequestLedger,
   createRequestLimiter,
   createTenantJobs,
+  createUsageReader,
 } from "#jobs";
 import { createTenantLimits } from "#memory";
 import { createQueueViews, createSecretBox, createWebhooks } from "#jobs";
@@ -43,6 +44,10 @@ export async function openApi(
   opened.defer(() => webhooks.close());
   const queueViews = createQueueViews(shared);
   opened.defer(() => queueViews.close());
+  const usage = createUsageReader(shared);
+  opened.defer(() => {
+    usage.close();
+  });
   const limiter = createRequestLimiter(shared);
   opened.defer(() => limiter.close());
   const news = createAccessNews(shared);
@@ -59,17 +64,8 @@ export async function openApi(
     now: () => systemClock.now(),
   });
   const given = {
-    stores,
-    jobs,
-    webhooks,
-    queueViews,
-    requests,
-    limits,
-    limiter,
-    news,
-    tenantJobs,
-    embeddingModels,
-    apart,
+    ...{ stores, jobs, webhooks, queueViews, requests, usage, limits, limiter },
+    ...{ news, tenantJobs, embeddingModels, apart },
   };
   const api = await startApi(config, { ...given, ...options });
   opened.defer(() => api.close());

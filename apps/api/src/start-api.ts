@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { NestFastifyApplication } from "@nestjs/platform-fastify";
 import type { Logger } from "pino";
 import { LIMITS, randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
-import type { AccessNews, JobClient, QueueAges, RequestLedger, RequestLimiter, TenantJobs } from "#jobs";
+import type { AccessNews, JobClient, QueueAges, RequestLedger, RequestLimiter, TenantJobs, UsageReader } from "#jobs";
 import type { TenantLimitSource } from "#memory";
 import { Targets, type QueueViews, type Webhooks } from "#jobs";
 import type { Stores } from "#stores";
@@ -19,6 +19,7 @@ export interface GivenDependencies {
   readonly requests: RequestLedger;
   readonly webhooks: Webhooks;
   readonly queueViews: QueueViews;
+  readonly usage: Pick<UsageReader, "days">;
   readonly limits: TenantLimitSource;
   readonly limiter: RequestLimiter;
   readonly news: AccessNews;
@@ -73,12 +74,12 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
 }
 
 function complete(config: Config, given: GivenDependencies, metrics: Metrics, stopping: AbortSignal): ApiDependencies {
-  const { stores, jobs, requests, limits, limiter, news, tenantJobs, embeddingModels } = given;
+  const { stores, jobs, requests, usage, limits, limiter, news, tenantJobs, embeddingModels } = given;
   watchBacklog(metrics, jobs, given.apart);
   return {
     ...{ config, tree: timed(metrics, "tree", stores.tree), keys: timed(metrics, "keys", stores.keys) },
     tenants: timed(metrics, "tenants", stores.tenants),
-    ...{ jobs, requests, limits, limiter, news, tenantJobs, embeddingModels, metrics, stopping },
+    ...{ jobs, requests, usage, limits, limiter, news, tenantJobs, embeddingModels, metrics, stopping },
     ...{ webhooks: given.webhooks, queueViews: given.queueViews, targets: new Targets(config.webhooks) },
     health: [
       { name: "redis", check: () => jobs.ping() },

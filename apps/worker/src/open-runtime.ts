@@ -4,6 +4,7 @@ import {
   createDeliveries,
   createJobClient,
   createSecretBox,
+  createTokenMeter,
   createWebhookPoster,
   JOB_SETTINGS,
   Targets,
@@ -17,6 +18,7 @@ import { openStoresOf, type Stores } from "#stores";
 import { timeCalls, type Metrics } from "#telemetry";
 import type { ApartRuntime } from "./apart/apart-runtime.js";
 import { Pressure } from "./apart/pressure.js";
+import { meterCaches } from "./meter-caches.js";
 import { sendAttempt } from "./send-attempt.js";
 import type { WorkerRuntime } from "./worker-runtime.js";
 
@@ -55,12 +57,16 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
     timeCalls(target, ({ op, milliseconds }) => {
       metrics.storeCall({ store, op, milliseconds });
     });
+  const meter = createTokenMeter({ redis: config.redisUrl, settings: jobSettings });
+  opened.defer(() => meter.close());
   const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
   const services: MemoryServices = {
     tree: timed("tree", stores.tree),
     vectors: timed("vectors", stores.vectors),
     lexical: timed("lexical", stores.lexical),
-    caches: stores.caches,
+    caches: meterCaches(stores.caches, (tenant, tokens) => {
+      meter.spent(tenant, tokens);
+    }),
     limits,
     embeddingModels: await openEmbeddingModels(config.embedding, models),
     ...(config.entailment !== undefined && { entailer: entailerOnDemand(config.entailment, models) }),

@@ -217,6 +217,8 @@ export const RETENTION_SECONDS = {
   idempotency: 86_400,
   /** An inbox row. */
   inbox: 7 * 86_400,
+  /** What a tenant used on a day (about 0.5 KB): a quarter of a year, for who is billed by the month. */
+  usage: 100 * 86_400,
   /** A row of a persistent cache in Redis; where a tenant writes nothing any more, twice that at most. */
   cache: 7 * 86_400,
 } as const;

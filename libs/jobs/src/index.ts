@@ -20,6 +20,15 @@ export { createQueueViews, type QueueViews } from "./queue-views.js";
 export { connectRedis } from "./redis.js";
 export { requeueActive } from "./requeue-active.js";
 export type { RunOutcome, RunReport } from "./run-job.js";
+export { createTokenMeter, type TokenMeter } from "./usage/token-meter.js";
+export {
+  COUNTED_KINDS,
+  createUsageReader,
+  JOB_OUTCOMES,
+  type DayUsage,
+  type JobOutcome,
+  type UsageReader,
+} from "./usage/usage-reader.js";
 export { SerializedPayload } from "./serialized-payload.js";
 export { JOB_SETTINGS, QUEUE_SETTINGS, type JobSettings, type QueueSettings } from "./settings.js";
 export { createTenantEraser, type TenantEraser } from "./tenants/erase-tenant.js";

@@ -138,7 +138,10 @@ class RedisJobClient implements JobClient, QueueAges {
   }
 
   async cancel(tenant: string, id: string): Promise<JobRecord> {
-    const keys = [this.#keys.job(tenant, id), this.#keys.events(tenant, id), this.#keys.webhooks(tenant)];
+    const keys = [
+      ...[this.#keys.job(tenant, id), this.#keys.events(tenant, id)],
+      ...[this.#keys.webhooks(tenant), this.#keys.usage(tenant)],
+    ];
     const token = queueJobId(tenant, id);
     const error = { code: "cancelled", message: "The job was cancelled while it was queued.", details: {} };
     const reply = await this.#call(() =>

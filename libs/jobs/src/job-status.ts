@@ -24,6 +24,21 @@ export type Ending =
   | { readonly state: "completed"; readonly result: unknown }
   | { readonly state: Exclude<JobState, "completed" | "queued" | "active">; readonly error: JobError };
 
+/** What a run stored, as its tenant is told that it used it. */
+export interface StoredCounts {
+  readonly nodes: number;
+  /** UTF-8 bytes of what they say. */
+  readonly bytes: number;
+}
+
+const NOTHING_STORED: StoredCounts = { nodes: 0, bytes: 0 };
+
+/** What a run did, besides its result. */
+export interface RunTally {
+  readonly progress: { readonly done: number; readonly total: number };
+  readonly stored: StoredCounts;
+}
+
 /** Whether a run may go on. */
 export type StartAnswer = "run" | "cancel" | "ended" | "held" | "fenced";
 
@@ -81,7 +96,8 @@ export class AttemptStatus {
   }
 
   /** Ends the job. False if it was refused; then nothing is left behind. */
-  async finish(ending: Ending, progress = this.#progress): Promise<boolean> {
+  async finish(ending: Ending, tally?: RunTally): Promise<boolean> {
+    const { progress, stored } = tally ?? { progress: this.#progress, stored: NOTHING_STORED };
     const { settings, clock, payloadStore } = this.#deps;
     const { tenant } = this.#data;
     const finishedAt = clock.now();
@@ -103,7 +119,10 @@ export class AttemptStatus {
       ...(failed ? this.#payloadVersion : []),
     ];
     const wake = this.#wakeText(end, large ? undefined : result);
-    const values = [this.#token, settings.eventsPerJob, keepMs, wake, ending.state, ...fields];
+    const values = [
+      ...[this.#token, settings.eventsPerJob, keepMs, wake, ending.state],
+      ...[stored.nodes, stored.bytes, ...fields],
+    ];
     const { answer, webhooks } = endAnswer(await this.#run("jobFinish", values));
     const accepted = answer === "ok";
     if (accepted) this.#deps.notify(tenant, webhooks);
@@ -116,7 +135,7 @@ export class AttemptStatus {
    * Ends the run and leaves the job active until it is released. False if it was refused; then nothing is left behind but
    * an entry in the list of held jobs, which those who look through it remove.
    */
-  async hold(result: unknown, progress: { readonly done: number; readonly total: number }): Promise<boolean> {
+  async hold(result: unknown, { progress, stored }: RunTally): Promise<boolean> {
     const { redis, settings, clock, payloadStore } = this.#deps;
     const { tenant } = this.#data;
     const text = JSON.stringify(result ?? null);
@@ -136,8 +155,7 @@ export class AttemptStatus {
       this.#token,
       settings.eventsPerJob,
       settings.keepQueuedMs,
-      progress.done,
-      progress.total,
+      ...[progress.done, progress.total, stored.nodes, stored.bytes],
       ...fields,
     ];
     const answer = await this.#run("jobHold", values);
@@ -182,10 +200,11 @@ export class AttemptStatus {
     script: "jobStart" | "jobProgress" | "jobRetry" | "jobFinish" | "jobHold",
     values: readonly (string | number)[],
   ): Promise<unknown> {
-    const { tenant, id } = this.#data;
+    const { tenant, id, origin = id } = this.#data;
     const { redis, keys } = this.#deps;
     const names = [keys.job(tenant, id), keys.events(tenant, id)];
     if (script === "jobFinish") names.push(keys.webhooks(tenant));
+    if (script === "jobFinish" || script === "jobHold") names.push(keys.usage(tenant), keys.job(tenant, origin));
     return runScript(redis, script, names, [this.#attempt, ...values]);
   }
 }

@@ -12,6 +12,8 @@ export interface JobKeys {
   /** Sorted set of the tenant's job ids; ids are time-ordered, so the lexical order is the order of creation. */
   list(tenant: string): string;
   idempotency(tenant: string, key: string): string;
+  /** Beginning of the keys of what the tenant used on each day (see usage/count-script.ts). */
+  usage(tenant: string): string;
   /** Token bucket of the tenant's requests. */
   bucket(tenant: string): string;
   /** Sorted set of the tenant's jobs that were given up, by when. */
@@ -43,6 +45,7 @@ export function jobKeys(prefix: string): JobKeys {
     events: (tenant, id) => `${prefix}:{${tenant}}:events:${id}`,
     list: (tenant) => `${prefix}:{${tenant}}:jobs`,
     letters: (tenant) => `${prefix}:{${tenant}}:letters`,
+    usage: (tenant) => `${prefix}:{${tenant}}:usage`,
     bucket: (tenant) => `${prefix}:{${tenant}}:bucket`,
     // Hashed: a client's key can be long and hold anything.
     idempotency: (tenant, key) =>

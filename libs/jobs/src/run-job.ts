@@ -5,7 +5,7 @@ import type { JobData } from "./job-data.js";
 import { countDead, listLetter } from "./dead-letters.js";
 import { Held } from "./held/held.js";
 import { isInternal } from "./job-names.js";
-import { AttemptStatus, type RunStatus, type StatusDeps } from "./job-status.js";
+import { AttemptStatus, type RunStatus, type RunTally, type StatusDeps } from "./job-status.js";
 import { blobKey, queueJobId } from "./keys.js";
 import type { LastRun } from "./last-run.js";
 import { NO_STATUS } from "./no-status.js";
@@ -129,11 +129,11 @@ async function runNow(deps: RunDeps, job: Job<JobData>, token: string): Promise<
   };
   deps.running.set(key, controller);
   try {
-    const { value, progress } = await handleJob(deps, job, status, controller);
+    const { value, tally } = await handleJob(deps, job, status, controller);
     const [outcome, accepted] =
       value instanceof Held
-        ? (["held", await status.hold(value.result, progress)] as const)
-        : (["completed", await status.finish({ state: "completed", result: value }, progress)] as const);
+        ? (["held", await status.hold(value.result, tally)] as const)
+        : (["completed", await status.finish({ state: "completed", result: value }, tally)] as const);
     if (accepted) deps.leave(key);
     end(accepted ? outcome : "skipped");
   } catch (thrown) {
@@ -155,7 +155,7 @@ export function statusOf(deps: RunDeps, job: Job<JobData>): RunStatus {
 
 interface HandledJob {
   readonly value: unknown;
-  readonly progress: { readonly done: number; readonly total: number };
+  readonly tally: RunTally;
 }
 
 /** The run was not needed: the job has ended, or a later attempt has it. */
@@ -177,6 +177,7 @@ async function handleJob(
   };
   const late = settings.queues[kind].announce === "late" && job.attemptsStarted === 1;
   if (!late) await announce();
+  let stored: RunTally["stored"] = { nodes: 0, bytes: 0 };
   const progress = new ProgressWriter(settings.progressMs, async (done, total) => {
     if (await status.progress(done, total)) stopRun(controller, "cancelled");
   });
@@ -193,9 +194,12 @@ async function handleJob(
       progress: (done, total) => {
         progress.set(done, total);
       },
+      stored: (counts) => {
+        stored = counts;
+      },
     });
     const value = await orShutdown(run, signal);
-    return { value, progress: progress.last };
+    return { value, tally: { progress: progress.last, stored } };
   } finally {
     clearTimeout(announcing);
     await progress.close();

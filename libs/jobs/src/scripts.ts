@@ -4,6 +4,7 @@ import { HELD_SCRIPTS } from "./held/held-scripts.js";
 import { LIMIT_SCRIPTS } from "./limits/limit-scripts.js";
 import { REQUEST_SCRIPTS } from "./requests/request-scripts.js";
 import { ENDED, GUARDED } from "./script-parts.js";
+import { COUNT, USAGE_SCRIPTS } from "./usage/count-script.js";
 import { NOTIFY } from "./webhooks/notify-script.js";
 import { WEBHOOK_SCRIPTS } from "./webhooks/webhook-scripts.js";
 
@@ -133,15 +134,18 @@ return redis.call('HDEL', KEYS[1], 'replayedAs')`,
   },
 
   /**
-   * KEYS job, events, webhooks. ARGV attempt, job token, eventsPerJob, keepMs, wake-up text ('' if it is too large), state,
-   * then the other fields of the hash. Answers {'ok', webhooks with something to deliver} or why not.
+   * KEYS job, events, webhooks, usage, effect. ARGV attempt, job token, eventsPerJob, keepMs, wake-up text ('' if it is too
+   * large), state, nodes and bytes that were stored, then the other fields of the hash. Answers {'ok', webhooks with something
+   * to deliver} or why not.
    */
   jobFinish: {
-    numberOfKeys: 3,
-    lua: `${GUARDED}${NOTIFY}
+    numberOfKeys: 5,
+    lua: `${GUARDED}${NOTIFY}${COUNT}
 local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
-redis.call('HSET', KEYS[1], 'state', ARGV[6], 'attempts', ARGV[1], unpack(ARGV, 7))
+redis.call('HSET', KEYS[1], 'state', ARGV[6], 'attempts', ARGV[1], unpack(ARGV, 9))
 redis.call('PEXPIRE', KEYS[1], keepMs)
+countEnd(KEYS[4], ARGV[6])
+countStored(KEYS[4], KEYS[5], ARGV[7], ARGV[8])
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[6])
 redis.call('PEXPIRE', KEYS[2], keepMs)
 wake(status[3], 'end ' .. ARGV[2] .. ' ' .. ARGV[5])
@@ -149,13 +153,13 @@ return { 'ok', unpack(notify(ARGV[6])) }`,
   },
 
   /**
-   * KEYS job, events, webhooks. ARGV job token, now, keepMs, error. A queued job ends at once; an active one is marked, and
+   * KEYS job, events, webhooks, usage. ARGV job token, now, keepMs, error. A queued job ends at once; an active one is marked, and
    * its worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat', 'active' or {'queued', webhooks with
    * something to deliver}.
    */
   jobCancel: {
-    numberOfKeys: 3,
-    lua: `${ENDED}${NOTIFY}
+    numberOfKeys: 4,
+    lua: `${ENDED}${NOTIFY}${COUNT}
 local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held')
 if not status[1] then return 'gone' end
 if status[1] == 'cancelled' then return 'repeat' end
@@ -166,6 +170,7 @@ if status[1] == 'active' then
   return 'active'
 end
 redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finishedAt', ARGV[2], 'error', ARGV[4])
+countEnd(KEYS[4], 'cancelled')
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 redis.call('XADD', KEYS[2], '*', 'type', 'state', 'state', 'cancelled')
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
@@ -192,6 +197,7 @@ return redis.call('HGETALL', KEYS[1])`,
   ...LIMIT_SCRIPTS,
   ...REQUEST_SCRIPTS,
   ...SWEEP_SCRIPTS,
+  ...USAGE_SCRIPTS,
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -134,6 +134,11 @@ export interface JobContext {
   readonly signal: AbortSignal;
   /** Coalesced; cheap to call often. */
   readonly progress: (done: number, total: number) => void;
+  /**
+   * Tells what the run stored, or what an earlier run of the same effect did: it counts as used by the tenant once the result
+   * is accepted, and once for all runs of the effect. The last call holds.
+   */
+  readonly stored: (counts: { readonly nodes: number; readonly bytes: number }) => void;
 }
 
 /**

@@ -12,7 +12,7 @@ export interface MemoryServices {
   readonly tree: TreeStore;
   readonly vectors: VectorStore;
   readonly lexical: LexicalIndex;
-  readonly caches: CacheStore;
+  readonly caches: Pick<CacheStore, "embeddings" | "entailments">;
   readonly embeddingModels: EmbeddingModels;
   /** The front of the entailment model, opened when first asked for. Absent: `entailment` answers `scorer_unavailable`. */
   readonly entailer?: () => Promise<Entailer>;

@@ -50,13 +50,14 @@ export interface EntailmentModel {
 /** Persistent cache of vectors by text hash (SHA-256 of model id + text), of one tenant. Batched: one call for all keys. */
 export interface EmbeddingCache {
   get(hashes: readonly string[]): Promise<ReadonlyMap<string, Embedding>>;
-  put(entries: ReadonlyMap<string, Embedding>): Promise<void>;
+  /** `tokens`: what a model read for these entries just now. */
+  put(entries: ReadonlyMap<string, Embedding>, tokens?: number): Promise<void>;
 }
 
 /** Persistent cache of entailment values by hash (SHA-256 of model, template, premise hash, condition), of one tenant. */
 export interface EntailmentCache {
   get(hashes: readonly string[]): Promise<ReadonlyMap<string, number>>;
-  put(entries: ReadonlyMap<string, number>): Promise<void>;
+  put(entries: ReadonlyMap<string, number>, tokens?: number): Promise<void>;
 }
 
 /** Names a node state. */

@@ -34,6 +34,7 @@ import { explainBody, explainShape, parseBody, parseShape, queryResultShape } fr
 import { newTenantBody, tenantListQuery, tenantPage, tenantPatchBody, tenantShape } from "../wire/tenant.js";
 import { paging } from "../wire/text.js";
 import { schemaShape, treePage, treeQuery } from "../wire/tree.js";
+import { usageQuery, usageShape } from "../wire/usage.js";
 import {
   deletedWebhookShape,
   deliveryListQuery,
@@ -476,6 +477,18 @@ export const OPERATIONS = {
     idempotent: "answer",
     responses: { 200: { description: "The key is gone.", schema: deletedKeyShape } },
     errors: ["key_not_found", ...ONCE],
+  },
+  getUsage: {
+    id: "getUsage",
+    method: "GET",
+    path: "/v1/admin/usage",
+    tag: "admin",
+    summary: "What the own tenant, or as an operator any, has stored and used, day by day, the latest first",
+    scope: "admin",
+    alsoScope: "operator",
+    query: usageQuery,
+    responses: { 200: { description: "Totals, limits, and a page of days.", schema: usageShape } },
+    errors: ["tenant_not_found", "invalid_cursor", "queue_unavailable"],
   },
   createTenant: {
     id: "createTenant",

@@ -213,6 +213,25 @@ export const EXAMPLES: Readonly<Record<string, OperationExamples>> = {
     },
     answer: { ...tenant, weight: 4, limits: { nodes: 5_000_000 } },
   },
+  getUsage: {
+    answer: {
+      tenant: "default",
+      totals: { memories: 3, nodes: 840, bytes: 51_200 },
+      limits: { requestsPerSecond: 1_000, queuedJobs: 10_000, nodes: 1_000_000 },
+      items: [
+        {
+          day: "2026-05-02",
+          jobs: {
+            query: { completed: 1_204, failed: 2, dead: 0, cancelled: 1 },
+            insert: { completed: 12, failed: 0, dead: 0, cancelled: 0 },
+            maintain: { completed: 1, failed: 0, dead: 0, cancelled: 0 },
+          },
+          ...{ nodes: 84, bytes: 5_120, modelTokens: 9_310 },
+        },
+      ],
+      nextCursor: "eyJiZWZvcmUiOjIwNTc1fQ",
+    },
+  },
   getDrift: { answer: { stores: "apart", points: 0, memories: 0, pendingRows: 12, finishedAt: AT } },
   repairDrift: { answer: { stores: "apart", points: 0, memories: 0, pendingRows: 12, askedAt: AT } },
   live: { answer: { status: "ok" } },

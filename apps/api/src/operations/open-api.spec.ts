@@ -48,7 +48,7 @@ test("it has exactly the operations that exist, each with a key unless it is ope
 
 test("what later issues bring is absent", () => {
   const paths = Object.keys(document.paths).join("\n");
-  for (const part of ["edits", "search", "ask", "chat", "versions", "export", "import", "usage", "mcp", "queues"]) {
+  for (const part of ["edits", "search", "ask", "chat", "versions", "export", "import", "mcp", "queues"]) {
     expect(paths).not.toContain(part);
   }
 });

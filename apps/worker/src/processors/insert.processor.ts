@@ -17,10 +17,10 @@ export class InsertProcessor implements Processor {
 
   async #insert(payload: unknown, context: JobContext): Promise<unknown> {
     const { inserter, services, apart } = this.runtime;
-    const { tenant, memory, signal, progress } = context;
+    const { tenant, memory, signal, progress, stored } = context;
     const result = await inserter.insert(scopeOf(context), readPayload(insertPayload, payload), {
       // The time of the submit: every attempt writes the same.
-      ...{ jobId: context.effectId, time: context.createdAt, author: tenant, signal, progress },
+      ...{ jobId: context.effectId, time: context.createdAt, author: tenant, signal, progress, stored },
     });
     const { structure } = await services.tree.getMemory(scopeOf(context));
     if (structure === "artifact" && result.inserted > 0) {

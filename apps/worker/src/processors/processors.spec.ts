@@ -23,6 +23,7 @@ const context: JobContext = {
   ...{ effectId: "job_1", takenOver: 0 },
   signal: new AbortController().signal,
   progress: () => undefined,
+  stored: () => undefined,
 };
 
 /** A runtime with the parts that a test names; any other is a mistake of the test. */

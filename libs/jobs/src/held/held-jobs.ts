@@ -93,7 +93,7 @@ export class RedisHeldJobs implements HeldJobs {
       ...[tokenOf(job), this.#clock.now(), eventsPerJob, keep, outcome.state],
       outcome.state === "completed" ? "" : JSON.stringify(outcome.error),
     ];
-    const keys = [...this.#keysOf(job), this.#keys.webhooks(job.tenant)];
+    const keys = [...this.#keysOf(job), this.#keys.webhooks(job.tenant), this.#keys.usage(job.tenant)];
     const end = async (): Promise<string> => {
       const { answer, webhooks } = endAnswer(
         await this.#call(() => runScript(this.#redis, "jobRelease", keys, values)),

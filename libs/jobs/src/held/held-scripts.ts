@@ -1,18 +1,21 @@
 import { ENDED, GUARDED } from "../script-parts.js";
+import { COUNT } from "../usage/count-script.js";
 import { NOTIFY } from "../webhooks/notify-script.js";
 
 /** Transitions of held jobs (see scripts.ts for the whole machine), and the walk over them. */
 export const HELD_SCRIPTS = {
   /**
-   * KEYS job, events. ARGV attempt, job token, eventsPerJob, keepQueuedMs, done, total, then the fields of the result, which
+   * KEYS job, events, usage, effect. ARGV attempt, job token, eventsPerJob, keepQueuedMs, done, total, nodes and bytes that were
+   * stored, then the fields of the result, which
    * is shown once the job is released, and of the payload, which is kept if it fails. What was asked to be cancelled has its effects: the wish is forgotten. Answers 'ok',
    * 'held' to a repeat, or why not.
    */
   jobHold: {
-    numberOfKeys: 2,
-    lua: `${GUARDED}
-redis.call('HSET', KEYS[1], 'state', 'active', 'held', '1', 'attempts', ARGV[1], 'done', ARGV[5], 'total', ARGV[6], unpack(ARGV, 7))
+    numberOfKeys: 4,
+    lua: `${GUARDED}${COUNT}
+redis.call('HSET', KEYS[1], 'state', 'active', 'held', '1', 'attempts', ARGV[1], 'done', ARGV[5], 'total', ARGV[6], unpack(ARGV, 9))
 redis.call('HDEL', KEYS[1], 'cancel')
+countStored(KEYS[3], KEYS[4], ARGV[7], ARGV[8])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'progress', 'state', 'active', 'attempts', ARGV[1], 'done', ARGV[5], 'total', ARGV[6])
 redis.call('PEXPIRE', KEYS[2], ARGV[4])
@@ -42,13 +45,13 @@ return 'ok'`,
   },
 
   /**
-   * KEYS job, events, webhooks. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed). Ends a held job
+   * KEYS job, events, webhooks, usage. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed). Ends a held job
    * with the result that it was held with, or with an error. Answers 'gone', 'ended', 'running', or {'ok', webhooks with
    * something to deliver}, with 'ok, payload' if a payload is kept apart that nobody needs any more.
    */
   jobRelease: {
-    numberOfKeys: 3,
-    lua: `${ENDED}${NOTIFY}
+    numberOfKeys: 4,
+    lua: `${ENDED}${NOTIFY}${COUNT}
 local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'keepMs', 'total', 'payloadApart')
 if not status[1] then return 'gone' end
 if ended[status[1]] then return 'ended' end
@@ -63,6 +66,7 @@ end
 local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
 redis.call('HSET', KEYS[1], 'state', ARGV[5], 'finishedAt', ARGV[2])
 redis.call('HDEL', KEYS[1], 'held', 'payloadApart')
+countEnd(KEYS[4], ARGV[5])
 redis.call('PEXPIRE', KEYS[1], keepMs)
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[5])
 redis.call('PEXPIRE', KEYS[2], keepMs)

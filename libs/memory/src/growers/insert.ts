@@ -38,6 +38,8 @@ export interface InsertContext extends RunContext {
   readonly time: number;
   readonly author: string;
   readonly message?: string;
+  /** Hears what is stored when it is, also of an insert that was committed before. */
+  readonly stored?: (room: WantedRoom) => void;
 }
 
 /** Inserts into memories; one per process, since writers of one memory take turns in its queue. */
@@ -55,8 +57,12 @@ export class Inserter {
   insert(scope: MemoryScope, request: InsertRequest, context: InsertContext): Promise<InsertResult> {
     return this.queue.run(scope, context.signal, async () => {
       const before = await this.services.tree.inbox(scope, context.jobId, STEP);
-      if (before !== undefined) return resultOf(before);
+      if (before !== undefined) {
+        context.stored?.(roomTaken(before));
+        return resultOf(before);
+      }
       const committed = await this.#attempt(scope, request, context);
+      context.stored?.(roomTaken(committed));
       const result = resultOf(committed);
       context.progress?.(this.services.apart === undefined ? result.inserted : 0, result.inserted);
       return result;
@@ -83,7 +89,7 @@ export class Inserter {
       if (attempt === LIMITS.commitAttempts || isUnchanged(memory, now)) {
         await this.#checkQuota(scope.tenant, wanted);
         try {
-          return await this.#commit(scope, memory, { plan, built }, context);
+          return await this.#commit(scope, memory, { plan, built, wanted }, context);
         } catch (error) {
           if (!isConflict(error) || attempt >= LIMITS.commitAttempts) throw error;
         }
@@ -106,7 +112,7 @@ export class Inserter {
   #commit(
     scope: MemoryScope,
     memory: Memory,
-    { plan, built }: { readonly plan: Plan; readonly built: BuiltStates },
+    { plan, built, wanted }: { readonly plan: Plan; readonly built: BuiltStates; readonly wanted: WantedRoom },
     context: InsertContext,
   ): Promise<CommitResult> {
     const { jobId, time, author, message = "insert" } = context;
@@ -118,7 +124,7 @@ export class Inserter {
       author,
       time,
       ends: [],
-      result: { inserted: plan.nodes.length, roots: plan.roots },
+      result: { inserted: wanted.nodes, bytes: wanted.bytes, roots: plan.roots },
     });
   }
 }
@@ -139,6 +145,12 @@ function isUnchanged(planned: Memory, now: Memory): boolean {
 
 function isConflict(error: unknown): boolean {
   return error instanceof EspalierError && error.code === "revision_conflict";
+}
+
+function roomTaken({ result }: CommitResult): WantedRoom {
+  // Inserts of earlier releases did not keep their bytes.
+  const { inserted, bytes = 0 } = result as { readonly inserted: number; readonly bytes?: number };
+  return { nodes: inserted, bytes };
 }
 
 function resultOf({ revision, result }: CommitResult): InsertResult {

@@ -60,6 +60,8 @@ export interface Settled<Output> {
   readonly output: Output;
   readonly call: number;
   readonly callItems: number;
+  /** Tokens of the item, without padding. */
+  readonly tokens: number;
 }
 
 interface Entry<Item, Output> {
@@ -250,6 +252,6 @@ function settleAll<Item, Output>(
     );
   }
   for (const [index, entry] of batch.entries()) {
-    entry.settle({ output: outputs[index] as Output, call, callItems: batch.length });
+    entry.settle({ output: outputs[index] as Output, call, callItems: batch.length, tokens: entry.tokens });
   }
 }

@@ -14,7 +14,8 @@ import { isOfOneText, isRefusedText } from "../refused-text.js";
 /** A cache outside the process; one call for all keys. */
 interface PersistentCache<Value> {
   get(keys: readonly string[]): Promise<ReadonlyMap<string, Value>>;
-  put(entries: ReadonlyMap<string, Value>): Promise<void>;
+  /** `tokens`: what the model read for these entries just now. */
+  put(entries: ReadonlyMap<string, Value>, tokens?: number): Promise<void>;
 }
 
 /** Hears of every lookup: which cache, how many keys it knew and how many it did not. */
@@ -178,6 +179,7 @@ export class CachedBatches<Item, Value extends object | number> {
     const { signal, urgent = false } = asked.options;
     const outcomes = await Promise.allSettled(wave.map(([, item]) => this.#batcher.submit(item, { signal, urgent })));
     const fresh = new Map<string, Value>();
+    let read = 0;
     const failures: EspalierError[] = [];
     for (const [index, [key]] of wave.entries()) {
       const outcome = outcomes[index];
@@ -188,14 +190,15 @@ export class CachedBatches<Item, Value extends object | number> {
         if (isRefusedText(error)) this.#refused.set(key, error);
         continue;
       }
-      const { output, call, callItems } = outcome.value;
+      const { output, call, callItems, tokens } = outcome.value;
       asked.calls.set(call, callItems);
       asked.known.set(key, output);
       this.#processCache.set(key, output);
       this.#refused.delete(key);
       fresh.set(key, output);
+      read += tokens;
     }
-    if (fresh.size > 0) await asked.cache?.put(fresh);
+    if (fresh.size > 0) await asked.cache?.put(fresh, read);
     return failures;
   }
 }
