@@ -9,6 +9,12 @@ const LOCAL_NAMES = /(^|\.)(localhost|local|internal|localdomain|home\.arpa|lan)
 /** How long a host may take to resolve while a webhook is made; one that does not by then is looked at when it is used. */
 const RESOLVE_MS = 2_000;
 
+/** The IPv6 addresses of the internet. What lies elsewhere is special, or not assigned: old forms of IPv4 among it. */
+const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
+
+/** Public by its number, but answered by the host of a virtual machine alone (the agent of Azure). */
+const HOSTS_OF_MACHINES: ReadonlySet<string> = new Set(["168.63.129.16"]);
+
 /** Why a connection was not made to a host. */
 export const NOT_PUBLIC = "The host leads to an address that is not public.";
 
@@ -52,7 +58,7 @@ export class Targets {
     const parsed = ipaddr.isValid(address) ? ipaddr.process(address.split("%", 1)[0] ?? "") : undefined;
     if (parsed === undefined) return false;
     return (
-      parsed.range() === "unicast" ||
+      isPublic(parsed) ||
       this.#networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits))
     );
   }
@@ -96,6 +102,11 @@ export class Targets {
   #isLocal(host: string): boolean {
     return this.#networks.length === 0 && LOCAL_NAMES.test(host);
   }
+}
+
+function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
+  if (address.range() !== "unicast" || HOSTS_OF_MACHINES.has(address.toString())) return false;
+  return address instanceof ipaddr.IPv4 || address.match(PUBLIC_IPV6);
 }
 
 /** The address that a URL names itself. Decimal, octal and hexadecimal forms of IPv4 have become dotted ones by parsing. */
