@@ -61,7 +61,7 @@ test("every queue is shown, with the ids of its jobs and without what they carry
   );
   expect(shown.status).toBe(200);
   const queues = shown.body["queues"] as readonly { name: string; readOnlyMode: boolean; jobs: object[] }[];
-  expect(queues.map(({ name }) => name).sort()).toEqual(["deliver", "insert", "maintain", "query", "score"]);
+  expect(queues.map(({ name }) => name).sort()).toEqual(["deliver", "insert", "maintain", "query", "rows", "score"]);
   expect(queues.every(({ readOnlyMode }) => readOnlyMode)).toBe(true);
   expect(shown.text).toContain(job);
   expect(shown.text).not.toContain(SECRET);

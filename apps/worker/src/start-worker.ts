@@ -5,6 +5,7 @@ import type { Stores } from "#stores";
 import { answerMetrics, createLogger, createMetrics, serveMetrics, type Metrics } from "#telemetry";
 import { LOOP_TIMES, startLoops, type LoopTimes } from "./apart/start-loops.js";
 import { openRuntime, type OpenRuntime } from "./open-runtime.js";
+import { startDeletions } from "./tenants/start-deletions.js";
 import { createWorkerApplication } from "./worker.module.js";
 
 /** How often expired payloads and results are removed. */
@@ -69,8 +70,8 @@ export async function startWorker(config: Config, options: WorkerOptions = {}): 
     onError: (error) => {
       logger.warn({ err: error }, "trouble with the queues");
     },
-    // A claim has as many texts as a model takes at once: a few in flight keep it busy.
-    ...(runtime.apart !== undefined && { concurrency: { score: LIMITS.modelRequestsInFlight } }),
+    // Where vectors lie apart these jobs ask no model: they read whole memories, a few at a time.
+    ...(runtime.apart !== undefined && { concurrency: { score: LIMITS.storeRequestsInFlight } }),
     ...(jobSettings !== undefined && { settings: jobSettings }),
   });
   const stopMs = config.shutdownSeconds * 1_000;
@@ -82,9 +83,12 @@ export async function startWorker(config: Config, options: WorkerOptions = {}): 
   open.warmUp().catch((error: unknown) => {
     logger.error({ err: error }, "the embedding model cannot be loaded: jobs that need it will fail");
   });
-  if (roles.includes("maintain")) opened.defer(sweepNowAndThen(open, logger));
+  const times = { ...LOOP_TIMES, ...options.loopTimes };
+  if (roles.includes("maintain")) {
+    opened.defer(sweepNowAndThen(open, logger));
+    opened.defer(startDeletions(open, logger, times.deletionMs));
+  }
   if (runtime.apart !== undefined) {
-    const times = { ...LOOP_TIMES, ...options.loopTimes };
     opened.defer(startLoops(runtime.apart, { roles, jobs: runtime.jobs, logger, times }));
   }
   const closing = opened.move();

@@ -7,6 +7,7 @@ import { InsertProcessor } from "./processors/insert.processor.js";
 import { MaintainProcessor } from "./processors/maintain.processor.js";
 import type { Processor } from "./processors/processor.js";
 import { QueryProcessor } from "./processors/query.processor.js";
+import { RowsProcessor } from "./processors/rows.processor.js";
 import { ScoreProcessor } from "./processors/score.processor.js";
 import { WORKER_RUNTIME, type WorkerRuntime } from "./worker-runtime.js";
 
@@ -18,6 +19,7 @@ const PROCESSOR_OF = {
   query: QueryProcessor,
   insert: InsertProcessor,
   score: ScoreProcessor,
+  rows: RowsProcessor,
   maintain: MaintainProcessor,
   deliver: DeliverProcessor,
 } as const satisfies Record<QueueName, new (runtime: WorkerRuntime) => Processor>;

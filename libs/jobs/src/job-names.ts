@@ -3,11 +3,14 @@ import type { JobKind, QueueName } from "./types.js";
 /** Every kind of job, which is also every role of a worker. */
 export const JOB_KINDS = ["query", "insert", "score", "maintain"] as const satisfies readonly JobKind[];
 
-/** The queues that a worker of a role works on. Deliveries are few and wait for others most of the time. */
+/**
+ * The queues that a worker of a role works on. Claims of rows have a queue and slots of their own: neither wait they behind the
+ * jobs of an eager tenant, nor do those starve behind a backlog. Deliveries are few and wait for others most of the time.
+ */
 const QUEUES_OF: Readonly<Record<JobKind, readonly QueueName[]>> = {
   query: ["query"],
   insert: ["insert"],
-  score: ["score"],
+  score: ["score", "rows"],
   maintain: ["maintain", "deliver"],
 };
 
@@ -23,7 +26,8 @@ export function queuesOf(roles: readonly JobKind[]): readonly QueueName[] {
 export const JOB_NAMES = {
   query: ["query"],
   insert: ["insert"],
-  score: ["embed-fields", "embed-rows"],
+  score: ["embed-fields"],
+  rows: ["embed-rows"],
   maintain: ["retext", "reembed", "reconcile"],
   deliver: ["deliver"],
 } as const satisfies Record<QueueName, readonly string[]>;
@@ -32,14 +36,12 @@ export const JOB_NAMES = {
 export type JobName = (typeof JOB_NAMES)[QueueName][number];
 
 /**
- * Jobs of the deployment itself: no tenant submitted them, so they have no status, and nobody waits for them. Their work is
- * written down elsewhere (the outbox, the deliveries), so one that is lost is made again from there.
+ * Whether a queue has jobs that tenants submit: they pass by admission and have a status. Those of the other queues are the
+ * deployment's own. Nobody waits for them, and their work is written down elsewhere (the outbox, the deliveries), so one that is
+ * lost is made again from there.
  */
-const INTERNAL: ReadonlySet<string> = new Set<JobName>(["embed-rows", "deliver"]);
-
-/** Whether jobs of that name have no status. */
-export function isInternal(name: string): boolean {
-  return INTERNAL.has(name);
+export function isJobKind(queue: QueueName): queue is JobKind {
+  return (JOB_KINDS as readonly QueueName[]).includes(queue);
 }
 
 /** The name under which a payload is queued: its `task`, else the kind itself. A wrong task is the worker's to refuse. */

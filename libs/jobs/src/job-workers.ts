@@ -5,7 +5,7 @@ import { Admission } from "./admission/admission.js";
 import { Sweeper } from "./admission/sweeper.js";
 import { checkHandlers, type NamedHandler } from "./check-handlers.js";
 import type { JobData } from "./job-data.js";
-import { queuesOf } from "./job-names.js";
+import { isJobKind, queuesOf } from "./job-names.js";
 import { jobKeys, queueJobId } from "./keys.js";
 import { LastRun } from "./last-run.js";
 import { connectRedis } from "./redis.js";
@@ -78,8 +78,8 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
     deliveries.tellSoon(tenant, webhooks, options.clock.now());
   };
   const workers = queuesOf(options.roles).map((kind) => {
-    // An end that does not get through is noticed by a sweep. Deliveries have no lane.
-    const leave = (token: string): void => void (kind !== "deliver" && admission.finish(kind, token).catch(ignore));
+    // An end that does not get through is noticed by a sweep. What nobody submitted has no lane.
+    const leave = (token: string): void => void (isJobKind(kind) && admission.finish(kind, token).catch(ignore));
     return openWorker({ ...shared, kind, lastRun, report, leave, notify }, concurrencyOf(kind));
   });
   const name = crypto.randomUUID();

@@ -4,7 +4,7 @@ import { EspalierError, toEspalierError } from "#core";
 import type { JobData } from "./job-data.js";
 import { countDead, listLetter } from "./dead-letters.js";
 import { Held } from "./held/held.js";
-import { isInternal } from "./job-names.js";
+import { isJobKind } from "./job-names.js";
 import { AttemptStatus, type RunStatus, type RunTally, type StatusDeps } from "./job-status.js";
 import { blobKey, queueJobId } from "./keys.js";
 import type { LastRun } from "./last-run.js";
@@ -148,9 +148,7 @@ async function runNow(deps: RunDeps, job: Job<JobData>, token: string): Promise<
 
 /** The status of a job's attempt; a job of the deployment has none. */
 export function statusOf(deps: RunDeps, job: Job<JobData>): RunStatus {
-  return deps.kind === "deliver" || isInternal(job.name)
-    ? NO_STATUS
-    : new AttemptStatus(deps, deps.kind, job.data, job.attemptsStarted);
+  return isJobKind(deps.kind) ? new AttemptStatus(deps, deps.kind, job.data, job.attemptsStarted) : NO_STATUS;
 }
 
 interface HandledJob {
@@ -307,7 +305,7 @@ export async function buryJob(
   job: Job<JobData>,
   error: EspalierError,
 ): Promise<void> {
-  if (deps.kind === "deliver" || isInternal(job.name)) return;
+  if (!isJobKind(deps.kind)) return;
   const { tenant, id } = job.data;
   const dead = { kind: deps.kind, tenant, id, diedAt: deps.clock.now() };
   await listLetter(deps.redis, deps.settings, dead);

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "#core";
-import { RETENTION_SECONDS } from "#core";
+import { LIMITS, RETENTION_SECONDS } from "#core";
 import { PAYLOAD_UPGRADES, type PayloadUpgrades } from "./payload-upgrades.js";
 import type { LaneName, LaneSettings } from "./admission/lane.js";
 import type { QueueName } from "./types.js";
@@ -61,6 +61,17 @@ export const QUEUE_SETTINGS: Readonly<Record<QueueName, QueueSettings>> = {
     retryBaseMs: 2_000,
     // Two to three times the largest batch of the local model (32).
     concurrency: 64,
+    announce: "before",
+  },
+  // Claims: as the jobs beside which they run, but for the slots, which are few: a claim is a batch already.
+  rows: {
+    lockMs: 60_000,
+    stalledIntervalMs: 15_000,
+    maxStalledCount: 3,
+    attempts: 5,
+    retriesInternal: true,
+    retryBaseMs: 2_000,
+    concurrency: LIMITS.modelRequestsInFlight,
     announce: "before",
   },
   maintain: {

@@ -3,8 +3,8 @@ import type { ErrorCode } from "#core";
 /** What a job does. */
 export type JobKind = "query" | "insert" | "score" | "maintain";
 
-/** One queue per kind of job, and one for what the deployment itself sends to webhooks. */
-export type QueueName = JobKind | "deliver";
+/** One queue per kind of job, and one each for what the deployment itself does: rows of the outbox, and webhooks. */
+export type QueueName = JobKind | "rows" | "deliver";
 
 /** `queued` also between attempts; `failed`: not retryable; `dead`: attempts spent. */
 export type JobState = "queued" | "active" | "completed" | "failed" | "dead" | "cancelled";

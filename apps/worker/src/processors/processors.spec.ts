@@ -16,6 +16,7 @@ import { InsertProcessor } from "./insert.processor.js";
 import { MaintainProcessor } from "./maintain.processor.js";
 import type { Processor } from "./processor.js";
 import { QueryProcessor } from "./query.processor.js";
+import { RowsProcessor } from "./rows.processor.js";
 import { ScoreProcessor } from "./score.processor.js";
 
 const context: JobContext = {
@@ -126,8 +127,8 @@ test("where one transaction writes trees and vectors there is nothing to reconci
   const maintain = new MaintainProcessor(runtimeOf({}));
   const found = await handle(maintain, "reconcile", { task: "reconcile" });
   expect(found).toEqual({ missing: 0, foreign: 0, stale: 0, repaired: 0, failed: 0 });
-  const score = new ScoreProcessor(runtimeOf({}));
-  expect(await codeOf(handle(score, "embed-rows", { task: "embed-rows", claim: "c" }))).toBe("unknown_job_kind");
+  const rows = new RowsProcessor(runtimeOf({}));
+  expect(await codeOf(handle(rows, "embed-rows", { task: "embed-rows", claim: "c" }))).toBe("unknown_job_kind");
 });
 
 test("an insert into an artifact memory is followed by a batch job for its fields", async () => {

@@ -1,27 +1,18 @@
 import { Inject, Injectable } from "@nestjs/common";
 import { LRUCache } from "lru-cache";
-import { EspalierError } from "#core";
-import { embedRowsPayload, scorePayload, type JobContext, type NamedHandler } from "#jobs";
-import {
-  completeJobs,
-  embedFields,
-  embedRows,
-  followJobs,
-  type EmbedFieldsResult,
-  type EmbedRowsResult,
-} from "#memory";
+import { scorePayload, type JobContext, type NamedHandler } from "#jobs";
+import { embedFields, type EmbedFieldsResult } from "#memory";
 import { WORKER_RUNTIME, type WorkerRuntime } from "../worker-runtime.js";
 import { readPayload, scopeOf, type Processor } from "./processor.js";
 
 /** Memories whose last run is remembered; a forgotten one costs a run that finds everything done. */
 const REMEMBERED = 10_000;
 
-/** Model work away from the queries: the batch lane, and the rows of the outbox. */
+/** Model work away from the queries: the batch lane. */
 @Injectable()
 export class ScoreProcessor implements Processor {
   readonly handlers: readonly NamedHandler[] = [
     { name: "embed-fields", handle: (payload, context) => this.#embedFields(payload, context) },
-    { name: "embed-rows", handle: (payload, context) => this.#embedRows(payload, context) },
   ];
 
   /** The revision that the last run of a memory began with, by tenant and memory. */
@@ -44,20 +35,5 @@ export class ScoreProcessor implements Processor {
       this.runtime.apart?.rowsChanged();
       return result;
     });
-  }
-
-  /** A claim of rows, of any tenants. Under back-pressure the slot is kept for a pause. */
-  async #embedRows(payload: unknown, { signal, takenOver }: JobContext): Promise<EmbedRowsResult> {
-    const { claim } = readPayload(embedRowsPayload, payload);
-    const { apart } = this.runtime;
-    if (apart === undefined) throw new EspalierError("unknown_job_kind", "The stores of this worker have no outbox.");
-    const { services, background, pressure } = apart;
-    const result = await embedRows(services, claim, { signal, takenOver });
-    const told = result.failed > 0 ? followJobs : completeJobs;
-    await told(services.apart.outbox, background.held, result.jobs);
-    if (result.pressure === undefined) pressure.relieve();
-    else await pressure.pause(signal);
-    apart.rowsChanged();
-    return result;
   }
 }

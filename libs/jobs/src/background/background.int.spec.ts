@@ -13,7 +13,7 @@ afterAll(() => bench.close());
 const scope = { tenant: "ten_a", memory: "mem_1" };
 const PACE = { everyMs: 60_000, lockMs: 5_000 };
 
-test("a claim of rows runs in the score queue, and leaves no status behind", async () => {
+test("a claim of rows runs in a queue of its own, and leaves no status behind", async () => {
   const { batches } = bench.background();
   const ran: [unknown, string][] = [];
   await bench.workers({
@@ -28,6 +28,37 @@ test("a claim of rows runs in the score queue, and leaves no status behind", asy
   await until(async () => (await bare.keys("*claim-1*")).length === 0);
 });
 
+test("claims and the jobs of the batch lane wait for one another neither in the queue nor for a slot", async () => {
+  const { batches } = bench.background();
+  const client = bench.client();
+  const rest = Promise.withResolvers<undefined>();
+  const ran: string[] = [];
+  const options = { concurrency: { score: 1, rows: 1 } };
+  const busy = {
+    "embed-fields": async () => {
+      ran.push("fields");
+      if (ran.length < 3) await rest.promise;
+    },
+    "embed-rows": async () => {
+      ran.push("rows");
+      if (ran.length < 3) await rest.promise;
+    },
+  };
+  await bench.workers(busy, options);
+  for (let revision = 1; revision <= 5; revision += 1) {
+    await client.submit({ kind: "score", ...scope, payload: { task: "embed-fields", revision } });
+  }
+  await until(() => ran.length === 1);
+  expect(await batches.load()).toEqual({ waiting: 0, active: 0 });
+  await batches.submit("claim-1");
+  await until(() => ran.length === 2);
+  expect(ran).toEqual(["fields", "rows"]);
+  await batches.submit("claim-2");
+  expect(await batches.load()).toEqual({ waiting: 1, active: 1 });
+  rest.resolve(undefined);
+  await until(() => ran.length === 7);
+});
+
 test("a claim whose run fails is tried again, and is nobody's dead letter in the end", async () => {
   const { batches } = bench.background();
   let runs = 0;
@@ -38,7 +69,7 @@ test("a claim whose run fails is tried again, and is nobody's dead letter in the
     },
   });
   await batches.submit("claim-2");
-  await until(() => runs === bench.settings.queues.score.attempts);
+  await until(() => runs === bench.settings.queues.rows.attempts);
   await until(async () => (await batches.load()).active === 0);
   expect(await bench.client().counts()).toMatchObject({ score: { dead: 0 } });
 });
@@ -57,7 +88,7 @@ test("a claim that is taken over from a worker that hung says how often", async 
   });
   await batches.submit("claim-3");
   await until(() => takenOver.length === 1);
-  const lock = `{${bench.settings.prefix}-score}:score:.claim-3:lock`;
+  const lock = `{${bench.settings.prefix}-rows}:rows:.claim-3:lock`;
   await until(async () => {
     await bare.del(lock);
     return takenOver.length === 2;

@@ -9,7 +9,7 @@ import type { EmbedRowsPayload } from "../payloads.js";
 import { bounded } from "../redis.js";
 import type { JobSettings } from "../settings.js";
 
-/** How busy the score queue is. */
+/** How busy the score workers are with claims. */
 export interface ScoreLoad {
   readonly waiting: number;
   readonly active: number;
@@ -26,7 +26,7 @@ export interface RowBatches {
 
 const NAME = "embed-rows" satisfies JobName;
 
-/** The score queue as the relay sees it. */
+/** The queue of the claims as the relay sees it. */
 export class RedisRowBatches implements RowBatches {
   readonly #redis: Redis;
   readonly #settings: JobSettings;
@@ -37,7 +37,7 @@ export class RedisRowBatches implements RowBatches {
     this.#redis = deps.redis;
     this.#settings = deps.settings;
     this.#clock = deps.clock;
-    this.#queue = openQueue(deps.redis, jobKeys(deps.settings.prefix), deps.settings, "score");
+    this.#queue = openQueue(deps.redis, jobKeys(deps.settings.prefix), deps.settings, "rows");
   }
 
   async submit(claim: string): Promise<void> {
