@@ -65,19 +65,17 @@ SET n.died = toInteger($revision)`,
   keepEnded: `
 CREATE (e:Ended {memory: $memory, revision: toInteger($revision), batch: toInteger($batch), ids: $ids, time: timestamp()})`,
 
-  /** The children of a node that has a new state are children of that one now. */
+  /** Children that stay with a node that has a new state get an edge from it. Their others, and those of what ended, go with `unlink`. */
   relink: `
 UNWIND $states AS state
 MATCH (old:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
-MATCH (old)-[link:CHILD]->(child:Node)
-OPTIONAL MATCH (new:Node {memory: $memory, id: state.id, born: toInteger($revision)})
-FOREACH (_ IN CASE WHEN new IS NOT NULL AND child.died = toInteger($never) THEN [true] ELSE [] END |
-  CREATE (new)-[:CHILD]->(child))
-DELETE link`,
+MATCH (new:Node {memory: $memory, id: old.id, born: toInteger($revision)})
+MATCH (old)-[:CHILD]->(child:Node) WHERE child.died = toInteger($never)
+CREATE (new)-[:CHILD]->(child)`,
   unlink: `
 UNWIND $states AS state
 MATCH (old:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
-MATCH (:Node)-[link:CHILD]->(old)
+MATCH (old)-[link:CHILD]-(:Node)
 DELETE link`,
 
   countChildren: `
@@ -130,7 +128,7 @@ DELETE i`,
 export const STAGED = {
   /** Batch 0 has no states: it stands for the writer, who stops when it is gone. */
   begin: `
-CREATE (:Staged {memory: $memory, revision: toInteger($revision), batch: 0, ids: [], time: timestamp()})`,
+CREATE (:Staged {memory: $memory, revision: toInteger($revision), batch: 0, ids: [], ends: [], time: timestamp()})`,
 
   /** The lock of the memory, and which batches of the change set are there. */
   batches: `
@@ -141,7 +139,8 @@ MATCH (s:Staged) WHERE s.memory = m.key AND s.revision = toInteger($revision) AN
 RETURN s.batch AS batch`,
 
   add: `
-CREATE (:Staged {memory: $memory, revision: toInteger($revision), batch: toInteger($batch), ids: $ids, time: timestamp()})`,
+CREATE (:Staged {memory: $memory, revision: toInteger($revision), batch: toInteger($batch), ids: $ids, ends: $ends,
+  time: timestamp()})`,
 
   /** Terms that the end of the change set counts are made before, so that it only changes numbers. */
   prepareTerms: `
@@ -161,6 +160,11 @@ WITH m
 MATCH (s:Staged) WHERE s.memory = m.key AND s.revision >= 0 AND s.batch = 0
 SET s.batch = -1`,
 
+  /** How long ago a large change set last wrote to the memory; null if there is none. */
+  age: `
+MATCH (s:Staged) WHERE s.memory = $memory AND s.revision >= 0 AND s.batch >= -1
+RETURN timestamp() - max(s.time) AS stagedMs`,
+
   left: `
 MATCH (s:Staged) WHERE s.memory = $memory AND s.revision >= 0 AND s.batch >= -1
 RETURN s.revision AS revision, s.batch AS batch
@@ -171,6 +175,11 @@ MATCH (s:Staged {memory: $memory, revision: toInteger($revision), batch: toInteg
 UNWIND s.ids AS id
 MATCH (n:Node {memory: $memory, id: id, born: s.revision})
 DETACH DELETE n`,
+  reviveStates: `
+MATCH (s:Staged {memory: $memory, revision: toInteger($revision), batch: toInteger($batch)})
+UNWIND s.ends AS id
+MATCH (n:Node {memory: $memory, id: id}) WHERE n.born < s.revision AND n.died = s.revision
+SET n.died = toInteger($never)`,
   removeRows: `
 MATCH (o:Outbox) WHERE o.memory = $memory AND o.revision = toInteger($revision)
 WITH o LIMIT toInteger($limit)

@@ -6,21 +6,25 @@
  * 2. The head must be the revision that the change was computed against, and its terms must cover every counted field.
  * 3. The change set gets a number that no other ever had; states are born with it. What has a larger number than the head is
  *    seen by no reader.
- * 4. Up to `BATCH_STATES` states: everything in one transaction. More: states and their outbox rows in transactions of that
- *    size, each with a `(:Staged)` that names them.
- * 5. The last transaction ends states, moves the counters, writes revision and inbox, and makes the number the head.
+ * 4. Up to `BATCH_STATES` states that begin, and as many that end: everything in one transaction. More: first what begins, then
+ *    what ends, with their outbox rows, in transactions of that size, each with a `(:Staged)` that names them. An end has the
+ *    change set's number too, so that no reader of the head sees it.
+ * 5. The last transaction moves the counters (one number of each term and each parent that the change set reaches), writes
+ *    revision and inbox, and makes the number the head.
+ * 6. The edges of states that a large change set ended go after that: until then they could have to come back.
  *
- * If a writer dies between, its `(:Staged)` tell the next writer of the memory what to remove before it commits; while they
- * are young, by the server's clock, it waits. A writer that was taken for dead finds its `(:Staged)` gone and stops.
+ * If a writer dies between, its `(:Staged)` tell the next writer of the memory, or its maintenance, what to take back; while
+ * they are young, by the server's clock, it waits. A writer that was taken for dead finds its `(:Staged)` gone and stops.
  */
 import { EspalierError, type MemoryScope, RETENTION_SECONDS } from "#core";
 import type { ChangeSet, CommitResult } from "#memory";
-import { countChange, countTerms, type FoundStates, type LiveState, type StayingChildren } from "./change-counts.js";
+import { countChange, countTerms, type FoundStates, type LiveState } from "./change-counts.js";
 import { COMMIT, STAGED } from "./commit-statements.js";
 import type { Database, Transaction } from "./database.js";
-import { ENDED_BATCH, purgeEnded } from "./ended-states.js";
+import { ENDED_BATCH, purgeEnded, unlinkEnded } from "./ended-states.js";
+import { findStates } from "./find-states.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
-import { NEVER, nodeOf, type NodeRow, propertiesOf } from "./node-rows.js";
+import { NEVER, propertiesOf } from "./node-rows.js";
 import { OUTBOX_ROWS, rowsOf, type TrackedField } from "./outbox-rows.js";
 import { StagedWait, sweepStaged } from "./staged-states.js";
 import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
@@ -70,10 +74,15 @@ export async function findInInbox(
 }
 
 /** @throws EspalierError `memory_not_found`, `revision_conflict`, `node_not_found` */
-export async function commitChange(database: Database, scope: MemoryScope, change: ChangeSet): Promise<CommitResult> {
+export async function commitChange(
+  database: Database,
+  scope: MemoryScope,
+  change: ChangeSet,
+  batchStates = BATCH_STATES,
+): Promise<CommitResult> {
   const memory = memoryKey(scope);
   await purgeEnded(database, memory);
-  const commit = new Commit(scope, change);
+  const commit = new Commit(scope, change, batchStates);
   const wait = new StagedWait();
   for (;;) {
     const begun = await database.write((transaction) => commit.begin(transaction));
@@ -87,7 +96,9 @@ async function stage(database: Database, commit: Commit, plan: Plan): Promise<Co
   for (let batch = 1; batch <= commit.batches; batch += 1) {
     await database.write((transaction) => commit.writeBatch(transaction, plan, batch));
   }
-  return database.write((transaction) => commit.end(transaction, plan));
+  const result = await database.write((transaction) => commit.end(transaction, plan));
+  await unlinkEnded(database, memoryKey(commit.scope), [...plan.found.ended.values()]);
+  return result;
 }
 
 class Commit {
@@ -97,15 +108,26 @@ class Commit {
   #revision: number | undefined;
 
   constructor(
-    private readonly scope: MemoryScope,
+    readonly scope: MemoryScope,
     private readonly change: ChangeSet,
+    private readonly batchStates: number,
   ) {
     this.#memory = memoryKey(scope);
     this.#ends = [...new Set(change.ends)];
   }
 
+  /** Transactions of a large change set before its last. */
   get batches(): number {
-    return Math.ceil(this.change.states.length / BATCH_STATES);
+    return this.#beginning + Math.ceil(this.#ends.length / this.batchStates);
+  }
+
+  /** Those of them that write states. */
+  get #beginning(): number {
+    return Math.ceil(this.change.states.length / this.batchStates);
+  }
+
+  get #isLarge(): boolean {
+    return Math.max(this.change.states.length, this.#ends.length) > this.batchStates;
   }
 
   /** The whole commit if it is small, else its plan and its number. */
@@ -116,12 +138,15 @@ class Commit {
     this.#checkBase(head.revision);
     if (head.stagedMs !== null) return { kind: "waiting", stagedMs: head.stagedMs };
     const plan = await this.#plan(transaction, head);
-    if (this.batches > 1) {
+    if (this.#isLarge) {
       await transaction.run(COMMIT.allocate, { memory: this.#memory, revision: plan.revision });
       await transaction.run(STAGED.begin, { memory: this.#memory, revision: plan.revision });
       return { kind: "staged", plan };
     }
+    const ended = [...plan.found.ended.values()];
     await this.#writeStates(transaction, plan, 1);
+    await this.#endStates(transaction, plan, ended);
+    await this.#inParts(transaction, COMMIT.unlink, "states", refsOf(ended));
     return { kind: "done", result: await this.#finish(transaction, plan) };
   }
 
@@ -129,11 +154,14 @@ class Commit {
   async writeBatch(transaction: Transaction, plan: Plan, batch: number): Promise<void> {
     const written = await this.#ownBatches(transaction, plan);
     if (written.has(batch)) return;
+    const ended = this.#endedOf(plan, batch);
     await this.#writeStates(transaction, plan, batch);
+    await this.#endStates(transaction, plan, ended);
     const { terms } = countTerms(plan.fields, this.#statesOf(batch), []);
     await this.#inParts(transaction, STAGED.prepareTerms, "terms", terms);
-    const ids = this.#statesOf(batch).map(({ id }) => id);
-    await transaction.run(STAGED.add, { memory: this.#memory, revision: plan.revision, batch, ids });
+    const named = { memory: this.#memory, revision: plan.revision, batch };
+    const [ids, ends] = [this.#statesOf(batch), ended].map((states) => states.map(({ id }) => id));
+    await transaction.run(STAGED.add, { ...named, ids, ends });
   }
 
   /** The last transaction of a large change set. */
@@ -197,50 +225,20 @@ class Commit {
   async #plan(transaction: Transaction, head: Head): Promise<Plan> {
     const fields = await this.#termFields(transaction);
     this.#checkTermFields(fields);
-    const found = await this.#find(transaction);
+    const found = await findStates(transaction, this.#memory, { ...this.change, ends: this.#ends });
     const revision = head.allocated + 1;
     this.#revision = revision;
     return { revision, model: head.model, fields, found, counts: countChange(this.change, found) };
   }
 
-  async #find(transaction: Transaction): Promise<FoundStates> {
-    const { states } = this.change;
-    const ended = await this.#readLive(transaction, this.#ends);
-    const missing = this.#ends.find((id) => !ended.has(id));
-    if (missing !== undefined) {
-      throw new EspalierError("node_not_found", `The change ends ${missing}, which is not live.`, {
-        details: { node: missing },
-      });
-    }
-    const known = new Set([...states.map(({ id }) => id), ...ended.keys()]);
-    const parentIds = [...states, ...ended.values()].flatMap(({ parentId }) => parentId ?? []);
-    const parents = await this.#readLive(
-      transaction,
-      [...new Set(parentIds)].filter((id) => !known.has(id)),
-    );
-    const retyped = states.filter(({ id, type }) => (ended.get(id)?.type ?? type) !== type).map(({ id }) => id);
-    const named = { memory: this.#memory, head: this.change.baseRevision, never: NEVER };
-    const staying =
-      retyped.length === 0
-        ? []
-        : await transaction.run<StayingChildren>(COMMIT.staying, { ...named, parents: retyped, ends: this.#ends });
-    return { ended, parents, staying };
-  }
-
-  async #readLive(transaction: Transaction, ids: readonly string[]): Promise<ReadonlyMap<string, LiveState>> {
-    const found = new Map<string, LiveState>();
-    for (let start = 0; start < ids.length; start += STATEMENT_ROWS) {
-      const rows = await transaction.run<NodeRow & { readonly children: number }>(COMMIT.live, {
-        ...{ memory: this.#memory, ids: ids.slice(start, start + STATEMENT_ROWS) },
-        ...{ head: this.change.baseRevision, never: NEVER },
-      });
-      for (const row of rows) found.set(row.id, { ...nodeOf(row), children: row.children });
-    }
-    return found;
-  }
-
   #statesOf(batch: number): ChangeSet["states"] {
-    return this.change.states.slice((batch - 1) * BATCH_STATES, batch * BATCH_STATES);
+    return this.change.states.slice((batch - 1) * this.batchStates, batch * this.batchStates);
+  }
+
+  /** Ends come after all states: children that stay get their edges to them. */
+  #endedOf({ found }: Plan, batch: number): readonly LiveState[] {
+    const last = (batch - this.#beginning) * this.batchStates;
+    return last <= 0 ? [] : [...found.ended.values()].slice(last - this.batchStates, last);
   }
 
   /** States with their edges and outbox rows. */
@@ -249,7 +247,7 @@ class Commit {
     const states = this.#statesOf(batch);
     if (states.length === 0) return;
     const memory = this.#memory;
-    const first = (batch - 1) * BATCH_STATES;
+    const first = (batch - 1) * this.batchStates;
     const rows = states.map((state, index) => {
       const children = (found.ended.get(state.id)?.children ?? 0) + (counts.children.get(state.id) ?? 0);
       return propertiesOf(memory, state, { revision, ordinal: first + index, children });
@@ -276,7 +274,7 @@ class Commit {
 
   /** What makes the revision visible, in the order in which it must be done. */
   async #finish(transaction: Transaction, plan: Plan): Promise<CommitResult> {
-    await this.#endStates(transaction, plan);
+    await this.#keepEnded(transaction, plan);
     await this.#countChildren(transaction, plan);
     const schemaChanged = await this.#countSchema(transaction, plan);
     const { fields, terms } = countTerms(plan.fields, this.change.states, [...plan.found.ended.values()]);
@@ -296,23 +294,24 @@ class Commit {
     return { revision: plan.revision, repeated: false, result: JSON.parse(result) as unknown };
   }
 
-  async #endStates(transaction: Transaction, { revision, found }: Plan): Promise<void> {
-    if (found.ended.size === 0) return;
-    const memory = this.#memory;
-    const states = [...found.ended.values()];
+  /** Ends of states with their outbox rows. */
+  async #endStates(transaction: Transaction, { revision }: Plan, states: readonly LiveState[]): Promise<void> {
+    if (states.length === 0) return;
     const named = { revision, never: NEVER };
-    const refs = states.map(({ id, born }) => ({ id, born }));
-    await this.#inParts(transaction, COMMIT.endStates, "states", refs, named);
-    await this.#inParts(transaction, COMMIT.relink, "states", refs, named);
-    await this.#inParts(transaction, COMMIT.unlink, "states", refs, named);
-    for (let start = 0; start < states.length; start += ENDED_BATCH) {
-      const ids = this.#ends.slice(start, start + ENDED_BATCH);
-      await transaction.run(COMMIT.keepEnded, { memory, revision, batch: start / ENDED_BATCH, ids });
-    }
+    await this.#inParts(transaction, COMMIT.endStates, "states", refsOf(states), named);
+    await this.#inParts(transaction, COMMIT.relink, "states", refsOf(states), named);
     // Whether a row of the state still waits must stay as it is found until the end.
     await transaction.run(LOCK_TENANT, { lock: lockOf(this.scope.tenant) });
     const tracked = await this.#tracked(transaction);
-    await this.#writeRows(transaction, rowsOf(memory, states, { tracked, task: "payload", revision }));
+    await this.#writeRows(transaction, rowsOf(this.#memory, states, { tracked, task: "payload", revision }));
+  }
+
+  /** From now on counts how long readers may still need the ended states in the indexes of the head. */
+  async #keepEnded(transaction: Transaction, { revision }: Plan): Promise<void> {
+    for (let start = 0; start < this.#ends.length; start += ENDED_BATCH) {
+      const ids = this.#ends.slice(start, start + ENDED_BATCH);
+      await transaction.run(COMMIT.keepEnded, { memory: this.#memory, revision, batch: start / ENDED_BATCH, ids });
+    }
   }
 
   /** Of parents that stay; new states were written with their numbers. */
@@ -349,3 +348,6 @@ class Commit {
     }
   }
 }
+
+const refsOf = (states: readonly LiveState[]): readonly { readonly id: string; readonly born: number }[] =>
+  states.map(({ id, born }) => ({ id, born }));

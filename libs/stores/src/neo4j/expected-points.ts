@@ -9,6 +9,7 @@ import type { Database, Transaction } from "./database.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { rowKey } from "./outbox-rows.js";
 import { textOf } from "./source-columns.js";
+import { sweepAbandoned } from "./staged-states.js";
 
 /** States in one page of a whole walk. */
 const PAGE_STATES = 2_000;
@@ -59,8 +60,12 @@ MATCH (m:Memory {key: memory}) WHERE m.revision >= revision
 RETURN sum(rows) AS pending, sum(failed) AS failed`,
 } as const;
 
-/** Fingerprint and pending rows of a memory under a model. O(states), a page at a time. */
+/**
+ * Fingerprint and pending rows of a memory under a model. O(states), a page at a time. What a writer that died left of a large
+ * change set goes first: a memory that nobody writes to any more would keep it.
+ */
 export async function expectation(database: Database, scope: MemoryScope, model: string): Promise<PointExpectation> {
+  await sweepAbandoned(database, scope.tenant, memoryKey(scope));
   const of = { scope, model, limit: PAGE_STATES };
   const sum = new FingerprintSum();
   let after: StatePosition | undefined = START;

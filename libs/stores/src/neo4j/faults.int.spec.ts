@@ -3,21 +3,26 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, tes
 import type { NewState } from "#memory";
 import { describeWithNeo4j, emptyNeo4j, startNeo4j, type TestNeo4j } from "../../../../test/support/neo4j.js";
 import { change, codeOf, comparison, idsOf, newMemory, SCOPE, state, step, TENANT } from "../contract/fixtures.js";
-import { Database, type Transaction } from "./database.js";
+import { Database, type DatabaseOptions, type Transaction } from "./database.js";
 import { removeRows } from "./delete-memory.js";
 import { memoryKey } from "./memory-key.js";
 import { migrate } from "./migrate.js";
 import { purgeEnded } from "./ended-states.js";
+import { NEVER } from "./node-rows.js";
 import { Neo4jOutbox } from "./outbox.js";
+import { sweepAbandoned } from "./staged-states.js";
 import { Neo4jTreeStore } from "./tree-store.js";
 
 jest.setTimeout(240_000);
 
-/** More than one transaction of a commit holds. */
-const LARGE = 7_000;
+/** A change set of many transactions, which are small here. */
+const LARGE = 600;
+const SMALL_BATCHES = { batchStates: 50 };
+/** Takes long enough to be killed within. */
+const LONG = 2_000;
 
-const large = (prefix: string): readonly NewState[] =>
-  Array.from({ length: LARGE }, (_, at) => state(`${prefix}${String(at).padStart(5, "0")}`, "Turn"));
+const large = (prefix: string, length = LARGE): readonly NewState[] =>
+  Array.from({ length }, (_, at) => state(`${prefix}${String(at).padStart(5, "0")}`, "Turn"));
 
 /** What lies in the graph of a memory that no reader may see. */
 async function leftovers(database: Database): Promise<unknown> {
@@ -25,9 +30,10 @@ async function leftovers(database: Database): Promise<unknown> {
     transaction.run(
       `MATCH (m:Memory {key: $memory})
        RETURN COUNT { MATCH (n:Node {memory: m.key}) WHERE n.born > m.revision } AS nodes,
+         COUNT { MATCH (n:Node {memory: m.key}) WHERE m.revision < n.died AND n.died < $never } AS ends,
          COUNT { MATCH (o:Outbox {memory: m.key}) WHERE o.revision > m.revision } AS rows,
          COUNT { MATCH (s:Staged {memory: m.key}) } AS staged`,
-      { memory: memoryKey(SCOPE) },
+      { memory: memoryKey(SCOPE), never: NEVER },
     ),
   );
   return row;
@@ -41,7 +47,23 @@ class LosesAnswers extends Database {
   }
 }
 
-const NOTHING = { nodes: 0, rows: 0, staged: 0 };
+/** Its process dies before it can write once more. */
+class DiesAfter extends Database {
+  constructor(
+    options: DatabaseOptions,
+    private left: number,
+  ) {
+    super(options);
+  }
+
+  override async write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    if (this.left === 0) throw new Error("killed");
+    this.left -= 1;
+    return super.write(work);
+  }
+}
+
+const NOTHING = { nodes: 0, ends: 0, rows: 0, staged: 0 };
 
 await describeWithNeo4j("trees in Neo4j", (url) => {
   let database: Database;
@@ -50,7 +72,7 @@ await describeWithNeo4j("trees in Neo4j", (url) => {
     await emptyNeo4j(url);
     database = new Database({ url });
     await migrate(database);
-    tree = new Neo4jTreeStore(database);
+    tree = new Neo4jTreeStore(database, SMALL_BATCHES);
     await tree.createMemory(TENANT, newMemory(SCOPE.memory));
   });
   afterEach(() => database.close());
@@ -132,6 +154,51 @@ await describeWithNeo4j("trees in Neo4j", (url) => {
     expect([...seen].filter((count) => count !== 0 && count !== LARGE)).toEqual([]);
     expect(await tree.getMemory(SCOPE)).toMatchObject({ revision: 1, nodes: LARGE });
     expect(await leftovers(database)).toEqual(NOTHING);
+  });
+
+  test("nobody ever sees a part of a large change set that ends states, and its edges are moved", async () => {
+    const upper = state("a0", "Topic");
+    const lower = Array.from({ length: LARGE }, (_, at) => state(`a0.b${String(at).padStart(5, "0")}`, "Turn"));
+    const [stays, ...gone] = lower;
+    await tree.commit(SCOPE, change(0, { states: [upper, ...lower] }));
+    const writing = { isDone: false };
+    const ends = ["nod_a0", ...gone.map(({ id }) => id)];
+    const committed = tree.commit(SCOPE, change(1, { ends, states: [state("a0", "Topic", { text: "new" })] }));
+    void committed.finally(() => {
+      writing.isDone = true;
+    });
+    const seen = new Set<number>();
+    while (!writing.isDone) seen.add((await tree.scan(SCOPE, { limit: LARGE + 1 })).length);
+    await committed;
+    expect([...seen].filter((count) => count !== 2 && count !== LARGE + 1)).toEqual([]);
+    expect(idsOf(await tree.scan(SCOPE, { limit: LARGE }))).toEqual(["nod_a0", stays?.id]);
+    expect(await tree.children(SCOPE, 2, null, { limit: 5 })).toMatchObject({ nodes: [{ text: "new", children: 1 }] });
+    expect((await tree.children(SCOPE, 1, "nod_a0", { limit: LARGE })).nodes).toHaveLength(LARGE);
+    const edges = await database.read((transaction) =>
+      transaction.run("MATCH (p:Node)-[:CHILD]->(c:Node) RETURN p.id AS parent, p.born AS born, c.id AS child"),
+    );
+    expect(edges).toEqual([{ parent: "nod_a0", born: 2, child: stays?.id }]);
+    expect(await leftovers(database)).toEqual(NOTHING);
+  });
+
+  test("what a writer left that died is taken back by maintenance, its ends too", async () => {
+    await tree.commit(SCOPE, change(0, { states: large("b") }));
+    const dying = new DiesAfter({ url }, 10);
+    const ends = large("b").map(({ id }) => id);
+    const set = change(1, { ends, states: large("c").slice(0, 300) });
+    expect(await codeOf(new Neo4jTreeStore(dying, SMALL_BATCHES).commit(SCOPE, set))).not.toBe("no error");
+    await dying.close();
+    const left = await leftovers(database);
+    expect(left).not.toEqual(NOTHING);
+    await sweepAbandoned(database, SCOPE.tenant, memoryKey(SCOPE));
+    expect(await leftovers(database)).toEqual(left);
+    await sweepAbandoned(database, SCOPE.tenant, memoryKey(SCOPE), 0);
+    expect(await leftovers(database)).toEqual(NOTHING);
+    expect(await tree.scan(SCOPE, { limit: LARGE + 1 })).toHaveLength(LARGE);
+    const again = await tree.commit(SCOPE, set);
+    expect(again.repeated).toBe(false);
+    expect(await tree.getMemory(SCOPE)).toMatchObject({ nodes: 300, revision: again.revision });
+    expect(await tree.scan(SCOPE, { limit: LARGE })).toHaveLength(300);
   });
 
   test("names and values that try to leave their place are names and values", async () => {
@@ -230,21 +297,21 @@ await describeWithNeo4j("a Neo4j that fails", () => {
   });
 
   test("killed in the middle of a large change set, nothing half-visible is left, and a repeat completes it", async () => {
-    const tree = new Neo4jTreeStore(database);
+    const tree = new Neo4jTreeStore(database, SMALL_BATCHES);
     await tree.createMemory(TENANT, newMemory(SCOPE.memory));
     await tree.commit(SCOPE, change(0, { states: [state("a0", "A")] }));
-    const set = change(1, { states: large("b"), result: { inserted: LARGE } });
+    const set = change(1, { states: large("b", LONG), result: { inserted: LONG } });
     const broken = codeOf(tree.commit(SCOPE, set));
     const staged = "MATCH (s:Staged) WHERE s.batch > 0 RETURN s.batch AS batch";
     while ((await database.read((transaction) => transaction.run(staged))).length === 0);
     await server.kill();
     expect(await broken).toBe("store_unavailable");
     await server.start();
-    expect(idsOf(await tree.scan(SCOPE, { limit: LARGE }))).toEqual(["nod_a0"]);
+    expect(idsOf(await tree.scan(SCOPE, { limit: LONG }))).toEqual(["nod_a0"]);
     expect(await leftovers(database)).not.toEqual(NOTHING);
     const again = await tree.commit(SCOPE, set);
-    expect(again).toMatchObject({ repeated: false, result: { inserted: LARGE } });
-    expect(await tree.getMemory(SCOPE)).toMatchObject({ nodes: LARGE + 1, revision: again.revision });
+    expect(again).toMatchObject({ repeated: false, result: { inserted: LONG } });
+    expect(await tree.getMemory(SCOPE)).toMatchObject({ nodes: LONG + 1, revision: again.revision });
     expect(await tree.commit(SCOPE, set)).toEqual({ ...again, repeated: true });
     expect(await leftovers(database)).toEqual(NOTHING);
   });

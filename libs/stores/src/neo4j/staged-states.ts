@@ -1,8 +1,10 @@
-/** What a large change set that was never finished left behind is removed before another is committed. */
+/** What a large change set that was never finished left behind is taken back: before another is committed, or by maintenance. */
 import { setTimeout as delay } from "node:timers/promises";
 import { EspalierError } from "#core";
 import { STAGED } from "./commit-statements.js";
 import type { Database } from "./database.js";
+import { NEVER } from "./node-rows.js";
+import { WRITE_MS } from "./settings.js";
 import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
 
 /** A writer that wrote nothing for so long, by the server's clock, is taken for dead: a batch takes a second at most. */
@@ -40,10 +42,24 @@ export async function sweepStaged(database: Database, tenant: string, memory: st
     let isDone = false;
     while (!isDone) isDone = await removeRows(database, tenant, named);
     await database.write(async (transaction) => {
+      await transaction.run(STAGED.reviveStates, { ...named, never: NEVER });
       await transaction.run(STAGED.removeStates, named);
       await transaction.run(STAGED.remove, named);
     });
   }
+}
+
+/** As `sweepStaged`, where the last sign of life is older than any transaction can be. One read where there is nothing. */
+export async function sweepAbandoned(
+  database: Database,
+  tenant: string,
+  memory: string,
+  idleMs = WRITE_MS,
+): Promise<void> {
+  const [found] = await database.read((transaction) =>
+    transaction.run<{ readonly stagedMs: number | null }>(STAGED.age, { memory }),
+  );
+  if (found?.stagedMs != null && found.stagedMs >= idleMs) await sweepStaged(database, tenant, memory);
 }
 
 async function removeRows(

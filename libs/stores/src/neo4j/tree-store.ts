@@ -39,7 +39,15 @@ import {
  * its outbox rows say which points have to be made.
  */
 export class Neo4jTreeStore implements TreeStore {
-  constructor(private readonly database: Database) {}
+  readonly #batchStates: number | undefined;
+
+  /** @param options `batchStates`: states that one transaction of a change set begins or ends; tests make large sets of few. */
+  constructor(
+    private readonly database: Database,
+    options: { readonly batchStates?: number } = {},
+  ) {
+    this.#batchStates = options.batchStates;
+  }
 
   async createMemory(tenant: string, memory: NewMemory): Promise<Memory> {
     await clearGround(this.database, { tenant, memory: memory.id });
@@ -77,7 +85,7 @@ export class Neo4jTreeStore implements TreeStore {
   }
 
   commit(scope: MemoryScope, change: ChangeSet): Promise<CommitResult> {
-    return commitChange(this.database, scope, change);
+    return commitChange(this.database, scope, change, this.#batchStates);
   }
 
   inbox(scope: MemoryScope, job: string, step: string): Promise<CommitResult | undefined> {
