@@ -48,6 +48,25 @@ test("a deletion that is repeated answers the first one's counts; without the ke
   expect((await call("DELETE", `/v1/memories/${memory}`, randomUUID())).status).toBe(404);
 });
 
+test("what one key was answered is not told to a key that is bound to other memories", async () => {
+  const [memory, other] = [await bench.client.memory(), await bench.client.memory()];
+  const job = (await bench.client.insert(memory, { tree: { type: "Day" } })).body.id;
+  const bound = await bench.key({ scopes: ["read", "write"], memoryPrefix: other });
+  for (const [method, path] of [
+    ["DELETE", `/v1/jobs/${job}`],
+    ["DELETE", `/v1/memories/${memory}`],
+    ["POST", "/v1/dead-letters/replay"],
+  ] as const) {
+    const key = randomUUID();
+    const body = method === "POST" ? { body: {} } : {};
+    await call(method, path, key, body);
+    const repeated = await call(method, path, key, { ...body, key: bound });
+    expect({ path, code: repeated.body.code }).toEqual({ path, code: "idempotency_conflict" });
+    const unknown = await call(method, path, randomUUID(), { ...body, key: bound });
+    expect({ path, status: unknown.status }).toEqual({ path, status: method === "POST" ? 202 : 404 });
+  }
+});
+
 test("a key's secret is shown again to who asked, and nobody else can read it", async () => {
   const [key, wish] = [randomUUID(), { body: { scopes: ["read"] } }];
   const first = await call("POST", "/v1/admin/keys", key, wish);

@@ -57,7 +57,9 @@ function keyedRequest(request: FastifyRequest): KeyedRequest | undefined {
   if (operation?.idempotent !== "answer" || request.caller === undefined) return undefined;
   if (request.body instanceof LargeBody) request.bodyHash = hash("sha256", request.body.bytes, "hex");
   const idempotency = idempotencyOf(request);
-  return idempotency && { tenant: request.caller.tenant, ...idempotency };
+  const { tenant, memoryPrefix = "" } = request.caller;
+  // An answer tells what its key reaches: one with another reach is no repeat of it.
+  return idempotency && { tenant, key: idempotency.key, fingerprint: idempotency.fingerprint + memoryPrefix };
 }
 
 async function takeTurn(ledger: RequestLedger, keyed: KeyedRequest) {
