@@ -180,6 +180,31 @@ describe("keys", () => {
     for (const item of listed.body.items) expect(item).toMatchObject({ scopes: ["operator"] });
   });
 
+  test("an operator's key is never bound to memories: its scope acts on the whole deployment", async () => {
+    const full = bench.client.key;
+    for (const scopes of [["operator"], ["read", "operator"]]) {
+      const body = { scopes, memoryPrefix: "mem_0" };
+      expect(shown(await call("POST", "/v1/admin/keys", { key: full, body }))).toEqual([400, "invalid_request"]);
+    }
+    const bound = await bench.key({ memoryPrefix: "mem_0" });
+    const inherited = await call("POST", "/v1/admin/keys", { key: bound, body: { scopes: ["admin", "operator"] } });
+    expect(shown(inherited)).toEqual([400, "invalid_request"]);
+  });
+
+  test("an operator whose key ends cannot rotate itself one that does not", async () => {
+    const end = Date.now() + 3_600_000;
+    const made = await call("POST", "/v1/admin/keys", { body: { name: "endless", scopes: ["operator"] } });
+    const path = `/v1/admin/keys/${made.body.id}/rotate`;
+    const ending = await bench.key({ tenant: "operator", scopes: ["operator"], expiresAt: end });
+    const guest = await bench.key({ scopes: ["operator"], expiresAt: end });
+    for (const key of [ending, guest]) {
+      const rotated = await call("POST", path, { key, body: {} });
+      expect([rotated.status, rotated.body["expiresAt"]]).toEqual([201, new Date(end).toISOString()]);
+      const later = { expiresAt: new Date(end + 60_000).toISOString() };
+      expect(shown(await call("POST", path, { key, body: later }))).toEqual([400, "invalid_request"]);
+    }
+  });
+
   test("only an operator changes an operator's key", async () => {
     const admin = await bench.key({ scopes: ["admin", "read", "write"] });
     const [full] = (await call("GET", "/v1/admin/keys", { key: bench.client.key })).body.items;

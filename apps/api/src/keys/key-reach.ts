@@ -32,10 +32,10 @@ export function requireTenant(caller: Caller, tenant: string): void {
 export function placeOfNewKey(caller: Caller, { tenant, scopes, memoryPrefix }: NewKeyBody): string {
   if (tenant !== undefined) requireTenant(caller, tenant);
   const isOperator = scopes.length === 1 && scopes[0] === "operator";
-  if (isOperator && (tenant ?? NO_TENANT) === NO_TENANT) {
-    if (memoryPrefix !== undefined) throw invalid("memoryPrefix", "a key of no tenant reaches no memory");
-    return NO_TENANT;
+  if (scopes.includes("operator") && (memoryPrefix ?? caller.memoryPrefix) !== undefined) {
+    throw invalid("memoryPrefix", "does not go with `operator`, which acts on the whole deployment");
   }
+  if (isOperator && (tenant ?? NO_TENANT) === NO_TENANT) return NO_TENANT;
   const place = tenant ?? caller.tenant;
   const isForeign = place !== caller.tenant || isOperator;
   if (isForeign && (place === NO_TENANT || scopes.includes("operator"))) {
