@@ -26,7 +26,7 @@ const OF_WORKER = [
   ...["espalier_cache_hits_total", "espalier_cache_misses_total", "espalier_store_seconds"],
   "espalier_worker_last_activity_seconds",
 ];
-const LABELS = ["process", "queue", "outcome", "state", "lane", "model", "kind", "cache", "store", "op", "le"];
+const LABELS = ["process", "queue", "outcome", "state", "lane", "model", "kind", "cache", "store", "op", "le", "limit"];
 /** An insert of an artifact has a job embed its fields when it is done. */
 const FIELDS_EMBEDDED = 'espalier_jobs_total{queue="score",outcome="completed"}';
 const TREE = ["beach", "museum", "concert"].map((name) => ({ type: "Day", attributes: { name } }));

@@ -284,7 +284,7 @@ test("every key names its tenant, and one slot holds all that a script touches",
   const keys = await bench.bare().keys("*");
   const { prefix } = bench.settings;
   const own = keys.filter((key) => key.startsWith(`${prefix}:`));
-  expect(own.length).toBe(4);
+  expect(own.length).toBe(5);
   for (const key of own) expect(key).toContain("{ten_a}");
   const queued = keys.filter((key) => key.startsWith(`{${prefix}-`));
   expect(queued.length).toBeGreaterThan(0);
