@@ -33,6 +33,8 @@ export async function openOpenAiEmbeddingModel(options: OpenAiOptions): Promise<
     // Retries and time-outs are those of `callServer`, the same for every server; the library's come later.
     maxRetries: 0,
     timeout: 2 * patience.timeoutMs,
+    // What a tenant's texts are sent to is what the configuration names: a redirect is an answer that is not 2xx.
+    fetchOptions: { redirect: "manual" },
   });
   const request: EmbedRequest = (texts, signal) =>
     callServer(`The model server of ${id}`, (attempt) => createEmbeddings(client, { id, model, texts }, attempt), {

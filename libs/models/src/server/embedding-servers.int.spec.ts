@@ -120,6 +120,14 @@ describe.each(ADAPTERS)("an embedding model behind $name", ({ name, open }) => {
     expect(server.calls).toHaveLength(1);
   });
 
+  test("does not follow a redirect: texts go where the configuration says", async () => {
+    const location = `${server.url}${name === "TEI" ? "/embed" : "/v1/embeddings"}`;
+    server.reset();
+    server.misbehave({ kind: "status", status: 307, headers: { location } });
+    await expect(model.embed(["one"])).rejects.toMatchObject({ code: "model_refused", details: { status: 307 } });
+    expect(server.calls).toHaveLength(1);
+  });
+
   test("says that its key is refused without repeating it", async () => {
     const failure = (await open(PATIENCE, "wrong-key").catch((error: unknown) => error)) as Error;
     expect(failure).toMatchObject({ code: "model_refused" });

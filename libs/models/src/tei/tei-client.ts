@@ -86,7 +86,8 @@ export class TeiClient {
     };
     const sent = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
     const request = async (attempt: AbortSignal): Promise<unknown> => {
-      const answer = await fetch(url.replace(/\/+$/, "") + path, { ...sent, signal: attempt });
+      // What a tenant's texts are sent to is what the configuration names: a redirect is an answer that is not 2xx.
+      const answer = await fetch(url.replace(/\/+$/, "") + path, { ...sent, redirect: "manual", signal: attempt });
       const text = await answer.text();
       if (!answer.ok) throw new AnswerError({ status: answer.status, headers: answer.headers, text });
       return JSON.parse(text) as unknown;
