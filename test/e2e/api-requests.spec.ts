@@ -246,6 +246,9 @@ describe("a refused request changes nothing", () => {
     const labels = Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`l${index}`, "x"]));
     refused(await create({ labels }), 422, "too_many_labels");
     refused(await create({ templates: { "1Day": "{name}" } }), 422, "invalid_name");
+    // Repeated, 64 KiB of text would be 40 MB of text.
+    refused(await create({ templates: { Day: "{text}".repeat(600) } }), 400, "invalid_request");
+    refused(await create({ templates: { Day: "{title}: {text} ({title})" } }), 400, "invalid_request");
     refused(await create({ embeddingModel: "unheard-of" }), 422, "model_unknown");
     refused(await bench.client.call("PATCH", `/v1/memories/${memory}`, { body: {} }), 400, "invalid_request");
   });

@@ -16,10 +16,19 @@ const labels = atMost(
 const TEMPLATE_BYTES = 4_096;
 const TEMPLATE_TYPES = 256;
 
+/** Each attribute is there once: a text is never much longer than what the node says, which the limits of inserts bound. */
+const template = text(TEMPLATE_BYTES).refine(
+  (value) => {
+    const names = Array.from(value.matchAll(/\{([^{}]*)\}/gu), ([, attribute]) => attribute);
+    return new Set(names).size === names.length;
+  },
+  { message: "must name each attribute once at most" },
+);
+
 const templates = atMost(
   TEMPLATE_TYPES,
   { message: `at most ${TEMPLATE_TYPES} templates` },
-  z.record(name, text(TEMPLATE_BYTES)),
+  z.record(name, template),
 ).meta({
   description: "Text templates by node type: `{attribute}` stands for that attribute.",
   examples: [{ Turn: "{speaker}: {text}" }],
