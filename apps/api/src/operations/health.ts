@@ -4,8 +4,22 @@ import type { ReadyShape } from "../wire/health.js";
 /** A dependency that has not answered after this long is down. */
 const CHECK_TIMEOUT_MS = 2_000;
 
+/**
+ * A check that several can ask for at once: those that come while one is under way share its answer. Anybody may ask, so
+ * that many who do cost the dependencies no more than one.
+ */
+export function sharedHealthCheck(dependencies: readonly Dependency[]): () => Promise<ReadyShape> {
+  let running: Promise<ReadyShape> | undefined;
+  return () => {
+    running ??= checkHealth(dependencies).finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
+
 /** Asks every dependency at once, each within its time-out. */
-export async function checkHealth(dependencies: readonly Dependency[]): Promise<ReadyShape> {
+async function checkHealth(dependencies: readonly Dependency[]): Promise<ReadyShape> {
   const checks = await Promise.all(
     dependencies.map(async (dependency) => [dependency.name, await check(dependency)] as const),
   );

@@ -3,7 +3,7 @@ import type { FastifyReply } from "fastify";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { Handles } from "../http/operation.js";
 import { OPERATIONS } from "../http/operations.js";
-import { checkHealth } from "./health.js";
+import { sharedHealthCheck } from "./health.js";
 import { openApiDocument } from "./open-api.js";
 
 /** What people and machines who run the service ask. */
@@ -11,7 +11,11 @@ import { openApiDocument } from "./open-api.js";
 export class OperationsController {
   readonly #document = JSON.stringify(openApiDocument());
 
-  constructor(@Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies) {}
+  readonly #health: ReturnType<typeof sharedHealthCheck>;
+
+  constructor(@Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies) {
+    this.#health = sharedHealthCheck(dependencies.health);
+  }
 
   @Handles(OPERATIONS.live)
   live(): unknown {
@@ -20,7 +24,7 @@ export class OperationsController {
 
   @Handles(OPERATIONS.ready)
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<unknown> {
-    const health = await checkHealth(this.dependencies.health);
+    const health = await this.#health();
     if (health.status !== "ready") reply.status(503).header("retry-after", "2");
     return health;
   }
