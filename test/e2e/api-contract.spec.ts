@@ -190,6 +190,7 @@ describe("real answers have the shapes of the document", () => {
     await expectShape(OPERATIONS.listTenants, "/v1/admin/tenants");
     await expectShape(OPERATIONS.getTenant, `/v1/admin/tenants/${tenant.body.id}`);
     await expectShape(OPERATIONS.patchTenant, `/v1/admin/tenants/${tenant.body.id}`, { body: { suspended: true } });
+    await expectShape(OPERATIONS.deleteTenant, `/v1/admin/tenants/${tenant.body.id}`);
     await expectShape(OPERATIONS.getDrift, "/v1/admin/drift");
     await expectShape(OPERATIONS.repairDrift, "/v1/admin/drift/repair", {}, 202);
     await expectShape(OPERATIONS.live, "/health/live");

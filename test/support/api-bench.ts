@@ -8,6 +8,7 @@ import {
   createJobClient,
   createRequestLedger,
   createRequestLimiter,
+  createTenantEraser,
   createTenantJobs,
   createUsageReader,
   type AccessNews,
@@ -104,6 +105,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const limiter = createRequestLimiter(shared);
   const usage = createUsageReader(shared);
   const tenantJobs = createTenantJobs(shared);
+  const queues = createTenantEraser({ ...shared, jobs });
   const news: AccessNews[] = [];
   const workers = await (options.startWorker?.(config, settings) ?? startStubs(options.handlers ?? {}, shared));
   const embeddingModels = (await options.models?.(config)) ?? NAMED_MODELS;
@@ -113,7 +115,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
     const own = createAccessNews(shared);
     news.push(own);
     return startApi(config, {
-      ...{ stores, jobs, webhooks, queueViews, requests, usage, limits, limiter, tenantJobs, embeddingModels },
+      ...{ stores, jobs, webhooks, queueViews, requests, usage, limits, limiter, tenantJobs, queues, embeddingModels },
       ...{ bodyThreads, news: own, apart: options.apart?.(shared) },
       logger: pino({ level: "info" }, { write: (line: string) => void log.push(line) }),
     });
@@ -155,6 +157,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
       await limiter.close();
       usage.close();
       tenantJobs.close();
+      await queues.close();
       for (const one of news) one.close();
       await stores.close();
       await redis.close();

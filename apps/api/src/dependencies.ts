@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Clock, Config, IdSource } from "#core";
 import type { AccessNews, Background, JobClient, RequestLedger, RequestLimiter, TenantJobs, UsageReader } from "#jobs";
-import type { KeyStore, Outbox, TenantLimitSource, TenantStore, TreeStore } from "#memory";
+import type { KeyStore, Outbox, TenantDeletion, TenantLimitSource, TenantStore, TreeStore } from "#memory";
 import type { QueueViews, Targets, Webhooks } from "#jobs";
 import type { BodyThreads } from "./bodies/body-threads.js";
 
@@ -42,6 +42,8 @@ export interface ApiDependencies {
   readonly tenants: TenantStore;
   /** Tells the other API processes that keys or tenants have changed. */
   readonly news: AccessNews;
+  /** Takes a tenant out of every store, as far as one request can. */
+  readonly eraseTenant: (tenant: string) => Promise<TenantDeletion>;
   /** What the queues know of tenants. */
   readonly tenantJobs: Pick<TenantJobs, "setWeight">;
   readonly jobs: JobClient;

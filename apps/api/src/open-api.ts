@@ -5,6 +5,7 @@ import {
   createJobClient,
   createRequestLedger,
   createRequestLimiter,
+  createTenantEraser,
   createTenantJobs,
   createUsageReader,
 } from "#jobs";
@@ -58,6 +59,8 @@ export async function openApi(
   opened.defer(() => {
     tenantJobs.close();
   });
+  const queues = createTenantEraser({ ...shared, jobs });
+  opened.defer(() => queues.close());
   const apart = openApart(stores, shared, opened);
   const embeddingModels = await openEmbeddingModels(config.embedding, {
     modelsFolder: config.modelsFolder,
@@ -65,7 +68,7 @@ export async function openApi(
   });
   const given = {
     ...{ stores, jobs, webhooks, queueViews, requests, usage, limits, limiter },
-    ...{ news, tenantJobs, embeddingModels, apart },
+    ...{ news, tenantJobs, queues, embeddingModels, apart },
   };
   const api = await startApi(config, { ...given, ...options });
   opened.defer(() => api.close());

@@ -3,7 +3,7 @@ import type { NestFastifyApplication } from "@nestjs/platform-fastify";
 import type { Logger } from "pino";
 import { LIMITS, randomId, systemClock, type Clock, type Config, type IdSource } from "#core";
 import type { AccessNews, JobClient, QueueAges, RequestLedger, RequestLimiter, TenantJobs, UsageReader } from "#jobs";
-import type { TenantLimitSource } from "#memory";
+import { deleteTenant, type TenantLimitSource, type TenantQueues } from "#memory";
 import { Targets, type QueueViews, type Webhooks } from "#jobs";
 import type { Stores } from "#stores";
 import { createLogger, createMetrics, serveMetrics, timeCalls, type Metrics } from "#telemetry";
@@ -14,7 +14,7 @@ import { seedWeights } from "./tenants/seed-weights.js";
 
 /** What the API needs from outside; the caller closes what it gives. */
 export interface GivenDependencies {
-  readonly stores: Pick<Stores, "tree" | "keys" | "tenants" | "ping">;
+  readonly stores: Pick<Stores, "tree" | "keys" | "tenants" | "blobs" | "caches" | "ping">;
   readonly jobs: JobClient & Partial<QueueAges>;
   readonly requests: RequestLedger;
   readonly webhooks: Webhooks;
@@ -24,6 +24,7 @@ export interface GivenDependencies {
   readonly limiter: RequestLimiter;
   readonly news: AccessNews;
   readonly tenantJobs: TenantJobs;
+  readonly queues: TenantQueues;
   readonly embeddingModels: ModelNames;
   /** Dependencies that `/health/ready` names beside `redis` and `store`. */
   readonly health?: readonly Dependency[];
@@ -79,6 +80,10 @@ function complete(config: Config, given: GivenDependencies, metrics: Metrics, st
   return {
     ...{ config, tree: timed(metrics, "tree", stores.tree), keys: timed(metrics, "keys", stores.keys) },
     tenants: timed(metrics, "tenants", stores.tenants),
+    eraseTenant: (tenant) =>
+      deleteTenant({ ...stores, queues: given.queues, now: () => systemClock.now() }, tenant, {
+        withinMs: LIMITS.tenantDeletionMs,
+      }),
     ...{ jobs, requests, usage, limits, limiter, news, tenantJobs, embeddingModels, metrics, stopping },
     ...{ webhooks: given.webhooks, queueViews: given.queueViews, targets: new Targets(config.webhooks) },
     health: [

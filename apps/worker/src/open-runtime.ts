@@ -3,6 +3,7 @@ import {
   createBackground,
   createDeliveries,
   createJobClient,
+  createTenantEraser,
   createSecretBox,
   createTokenMeter,
   createWebhookPoster,
@@ -12,7 +13,15 @@ import {
   type JobSettings,
   type PayloadStore,
 } from "#jobs";
-import { createTenantLimits, Inserter, liesApart, Reader, WriteQueue, type MemoryServices } from "#memory";
+import {
+  createTenantLimits,
+  finishDeletions,
+  Inserter,
+  liesApart,
+  Reader,
+  WriteQueue,
+  type MemoryServices,
+} from "#memory";
 import { checkEntailer, openEmbeddingModels, entailerOnDemand, type ModelHooks } from "#models";
 import { openStoresOf, type Stores } from "#stores";
 import { timeCalls, type Metrics } from "#telemetry";
@@ -30,6 +39,8 @@ export interface OpenRuntime extends AsyncDisposable {
   warmUp(): Promise<void>;
   /** Removes payloads and results that have expired. */
   sweep(): Promise<number>;
+  /** Finishes deletions of tenants that were cut short; answers how many tenants are gone by it. */
+  finishDeletions(options: { readonly idleMs: number; readonly withinMs: number }): Promise<number>;
 }
 
 /** The configuration of a process that works on jobs. */
@@ -78,6 +89,8 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
   const shared = { redis: config.redisUrl, payloadStore: stores.blobs, clock: systemClock, settings: jobSettings };
   const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
   opened.defer(() => jobs.close());
+  const eraser = createTenantEraser({ ...shared, jobs });
+  opened.defer(() => eraser.close());
   const apart = openApart(services, shared, opened);
   const deliveries = openDeliveries(config, jobSettings, opened);
   const writers = new WriteQueue();
@@ -100,6 +113,7 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
       await services.embeddingModels.get(services.embeddingModels.default);
     },
     sweep: () => stores.blobs.sweep(systemClock.now()),
+    finishDeletions: (options) => finishDeletions({ ...stores, queues: eraser, now: () => systemClock.now() }, options),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }

@@ -80,6 +80,9 @@ export const LIMITS = {
   webhookAnswerBytes: 16 * 1024,
   /** UTF-8 bytes of a tenant's name. */
   tenantNameBytes: 256,
+  /** Milliseconds that deleting a tenant waits for its running jobs to stop, and that one request spends on its memories. */
+  tenantStopMs: 10_000,
+  tenantDeletionMs: 60_000,
   /** Weights of tenants: beyond a hundredfold either way one would hardly ever have a turn. */
   tenantLeastWeight: 0.01,
   tenantMostWeight: 100,

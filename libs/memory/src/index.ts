@@ -9,6 +9,13 @@ export type * from "./ports/tree-store.js";
 export type * from "./ports/vector-store.js";
 export { stateBytes } from "./model/state-bytes.js";
 export { checkQuota, LEAST_ROOM, type WantedRoom } from "./tenants/check-quota.js";
+export {
+  deleteTenant,
+  type TenantDeletion,
+  type TenantDeletionCounts,
+  type TenantQueues,
+} from "./tenants/delete-tenant.js";
+export { finishDeletions } from "./tenants/finish-deletions.js";
 export { createTenantLimits, type TenantLimitSource } from "./tenants/tenant-limits.js";
 export { checkInsert, type CheckedInsert } from "./growers/check-insert.js";
 export { Inserter, type InsertContext } from "./growers/insert.js";

@@ -10,6 +10,9 @@ import { holdsSecret } from "./secret.js";
 /** Names under which people put keys into URLs, where logs and histories keep them. */
 const KEY_PARAMETERS = ["key", "api_key", "apikey", "api-key", "access_token", "token", "authorization"];
 
+/** A body that was longer under way than a key is remembered. */
+const AGAIN_AFTER_MS = 500;
+
 /**
  * What must hold before a body is read: no key in the URL, a valid key with the scope, a request left in the tenant's
  * bucket, no header that the route would ignore, a memory that the key reaches, and no parameter that the route would ignore.
@@ -46,6 +49,15 @@ export class Admission {
       });
     }
     checkParameters(request, operation);
+  }
+
+  /**
+   * A body can take minutes to arrive: whoever sent one is asked once more, so that a key that was refused meanwhile changes
+   * nothing.
+   */
+  async admitAgain(request: FastifyRequest): Promise<void> {
+    if (request.caller === undefined || performance.now() - request.admittedAt < AGAIN_AFTER_MS) return;
+    await this.authenticator.authenticate(request.headers.authorization);
   }
 
   async #caller(request: FastifyRequest, operation: Operation): Promise<Caller> {

@@ -23,6 +23,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Set by the admission hook on routes that need a key. */
     caller: Caller | undefined;
+    /** When it was let in; milliseconds of `performance.now()`. */
+    admittedAt: number;
     /** Set by the admission hook on routes of one memory. */
     memory: Memory | undefined;
     /** The job that the request made or asked for, for the log. */

@@ -31,7 +31,14 @@ import {
   patchedMemoryShape,
 } from "../wire/memory.js";
 import { explainBody, explainShape, parseBody, parseShape, queryResultShape } from "../wire/query.js";
-import { newTenantBody, tenantListQuery, tenantPage, tenantPatchBody, tenantShape } from "../wire/tenant.js";
+import {
+  deletedTenantShape,
+  newTenantBody,
+  tenantListQuery,
+  tenantPage,
+  tenantPatchBody,
+  tenantShape,
+} from "../wire/tenant.js";
 import { paging } from "../wire/text.js";
 import { schemaShape, treePage, treeQuery } from "../wire/tree.js";
 import { usageQuery, usageShape } from "../wire/usage.js";
@@ -534,6 +541,20 @@ export const OPERATIONS = {
     body: tenantPatchBody,
     responses: { 200: { description: "The tenant.", schema: tenantShape } },
     errors: ["tenant_not_found", "tenant_protected", "invalid_text", ...ONCE],
+  },
+  deleteTenant: {
+    id: "deleteTenant",
+    method: "DELETE",
+    path: TENANT,
+    tag: "admin",
+    summary: "Delete a tenant with everything that is its own; its keys are refused at once",
+    scope: "operator",
+    idempotent: "answer",
+    responses: {
+      200: { description: "It is gone; what was removed.", schema: deletedTenantShape },
+      202: { description: "What was removed so far; a worker goes on.", schema: deletedTenantShape },
+    },
+    errors: ["tenant_not_found", "tenant_protected", ...ONCE],
   },
   getDrift: {
     id: "getDrift",

@@ -68,12 +68,15 @@ export async function createServer(dependencies: ApiDependencies): Promise<NestF
 
 function admitRequests(instance: FastifyInstance, admission: Admission): void {
   instance.decorateRequest("caller", undefined);
+  instance.decorateRequest("admittedAt", 0);
   instance.decorateRequest("memory", undefined);
   instance.decorateRequest("job", undefined);
   instance.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
     reply.header("x-request-id", request.id);
     await admission.admit(request, reply);
+    request.admittedAt = performance.now();
   });
+  instance.addHook("preHandler", (request: FastifyRequest) => admission.admitAgain(request));
 }
 
 /** One line a request: ids and figures, never bodies, query strings or keys, so that nothing in it needs to be redacted. */

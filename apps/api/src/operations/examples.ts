@@ -206,6 +206,15 @@ export const EXAMPLES: Readonly<Record<string, OperationExamples>> = {
   },
   listTenants: { answer: { items: [tenant] } },
   getTenant: { answer: tenant },
+  deleteTenant: {
+    answer: {
+      ...{ id: TENANT, state: "deleted" },
+      deleted: {
+        ...{ memories: 3, nodes: 84, vectors: 84, terms: 84, revisions: 5, inbox: 5, blobs: 0 },
+        ...{ jobs: 1, keys: 2, cached: 84, records: 37 },
+      },
+    },
+  },
   patchTenant: {
     bodies: {
       limits: { weight: 4, limits: { nodes: 5_000_000, requestsPerSecond: null } },

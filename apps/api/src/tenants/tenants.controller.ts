@@ -37,4 +37,11 @@ export class TenantsController {
   async patch(@Param("tenant") id: string, @Req() request: FastifyRequest): Promise<unknown> {
     return tenantToWire(await this.tenants.patch(id, await this.bodies.check("patchTenant", request)));
   }
+
+  @Handles(OPERATIONS.deleteTenant)
+  async delete(@Param("tenant") id: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<unknown> {
+    const { done, counts } = await this.tenants.delete(id);
+    reply.status(done ? 200 : 202);
+    return { id, state: done ? "deleted" : "deleting", deleted: counts };
+  }
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from "@nestjs/common";
 import { EspalierError, idFromUuid, isId } from "#core";
-import { DEFAULT_TENANT, type Tenant } from "#memory";
+import { DEFAULT_TENANT, type Tenant, type TenantDeletion } from "#memory";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { readPage, type Page } from "../http/cursor.js";
 import type { NewTenantBody, TenantPatchBody } from "../wire/tenant.js";
@@ -63,6 +63,22 @@ export class TenantsService {
     await news.tell();
     await this.#apply(patched);
     return patched;
+  }
+
+  /**
+   * Deletes a tenant with everything that is its own. What one request has no time for, or what a process that dies leaves,
+   * a worker finishes.
+   * @throws EspalierError `tenant_not_found`, `tenant_protected`, `queue_unavailable`
+   */
+  async delete(id: string): Promise<TenantDeletion> {
+    const { tenants, clock, news, eraseTenant } = this.dependencies;
+    await this.get(id);
+    if (id === DEFAULT_TENANT) throw tenantProtected("deleted");
+    await tenants.patch(id, { deletedAt: clock.now() });
+    await news.tell();
+    const deletion = await eraseTenant(id);
+    await news.tell();
+    return deletion;
   }
 
   /** What the queues know of a tenant; a Redis that is away learns it when an API process starts. */

@@ -56,13 +56,9 @@ export type RotateKeyBody = z.output<typeof rotateKeyBody>;
 
 /** GET /v1/admin/keys */
 export const keyListQuery = paging.extend({
-  tenant: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({
-      description: "Another tenant's keys, or `operator` for those of no tenant: for the scope `operator` alone.",
-    }),
+  tenant: z.string().min(1).optional().meta({
+    description: "Another tenant's keys, or `operator` for those of no tenant: for the scope `operator` alone.",
+  }),
 });
 
 /** A key without its secret. */

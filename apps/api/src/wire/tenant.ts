@@ -90,6 +90,25 @@ export const tenantListQuery = paging.extend({ name: z.string().min(1).optional(
 
 export const tenantPage = pageOf(tenantShape).meta({ id: "TenantPage" });
 
+const rows = z.number().int();
+
+/** DELETE /v1/admin/tenants/:tenant */
+export const deletedTenantShape = z
+  .strictObject({
+    id: z.string(),
+    state: z.enum(["deleted", "deleting"]),
+    deleted: z
+      .strictObject({
+        ...{ memories: rows, nodes: rows, vectors: rows, terms: rows, revisions: rows, inbox: rows, blobs: rows },
+        jobs: rows.meta({ description: "Jobs that had not ended and were cancelled." }),
+        keys: rows.meta({ description: "API keys." }),
+        cached: rows.meta({ description: "Vectors and values of the tenant's caches." }),
+        records: rows.meta({ description: "Records of jobs, answers, counters and webhooks." }),
+      })
+      .meta({ description: "What this request removed, by kind." }),
+  })
+  .meta({ id: "DeletedTenant" });
+
 /** A stored tenant in its wire shape. */
 export function tenantToWire(tenant: Tenant): z.input<typeof tenantShape> {
   const { id, name, weight: share, limits: own, createdAt } = tenant;

@@ -18,6 +18,8 @@ export interface LoopTimes {
   readonly sweepTurnMs: number;
   /** Compare each memory about so often: it reads the names of all points on both sides. */
   readonly sweepEveryMs: number;
+  /** Look for tenants whose deletion was cut short. */
+  readonly deletionMs: number;
   /** Look once more after a memory that was deleted so long ago, then forget it. */
   readonly tombstoneMs: number;
 }
@@ -28,6 +30,7 @@ export const LOOP_TIMES: LoopTimes = {
   heldRestMs: 3_000,
   sweepTurnMs: 5_000,
   sweepEveryMs: 1_800_000,
+  deletionMs: LIMITS.tenantDeletionMs,
   tombstoneMs: LIMITS.tombstoneMs,
 };
 
