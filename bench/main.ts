@@ -2,6 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { PROFILES, type Bench, type Profile } from "./bench.js";
 import { axes } from "./benches/axes.js";
+import { concurrency } from "./benches/concurrency.js";
 import { fairness } from "./benches/fairness.js";
 import { footprint } from "./benches/footprint.js";
 import { ingest } from "./benches/ingest.js";
@@ -18,7 +19,7 @@ import { printReport } from "./print-report.js";
 
 const BENCHES: readonly Bench[] = [
   ...[requests, locomo],
-  ...[queryOverhead, scan, axes, stores, ingest, footprint],
+  ...[queryOverhead, concurrency, scan, axes, stores, ingest, footprint],
   ...[queue, fairness, takeover, soak],
 ];
 

@@ -11,6 +11,7 @@ import { readLocomo, sessionOf, type LocomoConversation, type LocomoQuestion } f
 import { openEngine } from "../engine/open-engine.js";
 import { turnQuery } from "../engine/turn-query.js";
 import { rankGroups, recallAt, recallWithinTokens } from "../metrics/recall.js";
+import { distributedMissing } from "../process/distributed.js";
 import { pairedDifference, roundTo } from "../metrics/statistics.js";
 
 const DEPTHS = [1, 5, 10, 20] as const;
@@ -42,10 +43,13 @@ export const locomo: Bench = {
   name: "locomo",
   summary: "recall of answer-bearing turns and sessions in long conversations",
   limit: "conversations",
+  profiles: true,
   run: async (context) => {
     const conversations = await readLocomo();
     if (conversations === undefined) return { skipped: "the LoCoMo data set is not beside the checkout" };
-    const engine = await openEngine();
+    const missing = context.profile === "distributed" ? distributedMissing() : undefined;
+    if (missing !== undefined) return { skipped: missing };
+    const engine = await openEngine({ profile: context.profile });
     try {
       const results = await runAll(engine, conversations.slice(0, context.limit), context);
       return report(results, context.limit === undefined);

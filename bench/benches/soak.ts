@@ -5,7 +5,6 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { Redis } from "ioredis";
-import { linearRegression } from "simple-statistics";
 import { startRedis } from "../../test/support/redis.js";
 import type { Bench, BenchContext, BenchReport } from "../bench.js";
 import { sentences } from "../engine/sentences.js";
@@ -129,14 +128,27 @@ async function memoryOf({ espalier, redis }: System): Promise<Readonly<Record<st
   };
 }
 
+interface Growth {
+  readonly name: string;
+  /** MiB from the lowest sample of one half to that of the other. */
+  readonly mebibytes: number;
+  readonly perMillion: number;
+}
+
+/** Memory goes up until garbage is collected and down again: what stays is seen where it is lowest. */
+function growthOf(name: string, earlier: readonly Sample[], later: readonly Sample[]): Growth {
+  const lowest = (samples: readonly Sample[]): number => Math.min(...samples.map(({ memory }) => memory[name] ?? 0));
+  const jobs = (later[0]?.jobs ?? 0) - (earlier[0]?.jobs ?? 0);
+  const mebibytes = lowest(later) - lowest(earlier);
+  return { name, mebibytes: roundTo(mebibytes, 1), perMillion: Math.round((mebibytes * 1e6) / jobs) };
+}
+
 function report(samples: readonly Sample[], errors: number): BenchReport {
   const warm = samples.slice(Math.floor(samples.length * WARM_UP));
   const [first, last] = [warm[0], warm.at(-1)];
   const names = Object.keys(last?.memory ?? {});
-  const growth = names.map((name) => {
-    const points = warm.map(({ jobs, memory }) => [jobs, memory[name] ?? 0]);
-    return { name, perMillion: roundTo(linearRegression(points).m * 1e6, 1) };
-  });
+  const half = Math.floor(warm.length / 2);
+  const growth = names.map((name) => growthOf(name, warm.slice(0, half), warm.slice(half)));
   const jobs = last?.jobs ?? 0;
   const worst = growth.toSorted((one, other) => other.perMillion - one.perMillion)[0];
   const at = (sample: Sample | undefined, name: string): string => (sample?.memory[name] ?? 0).toFixed(0);
@@ -144,12 +156,13 @@ function report(samples: readonly Sample[], errors: number): BenchReport {
     tables: [
       {
         title: `Memory over ${last?.seconds ?? 0} s and ${jobs} jobs (MiB)`,
-        columns: ["process", "first sample", "after warm-up", "at the end", "growth per million jobs"],
-        rows: growth.map(({ name, perMillion }) => [
+        columns: ["process", "first sample", "after warm-up", "at the end", "growth", "growth per million jobs"],
+        rows: growth.map(({ name, mebibytes, perMillion }) => [
           name,
           at(samples[0], name),
           at(first, name),
           at(last, name),
+          mebibytes,
           perMillion,
         ]),
       },
@@ -163,7 +176,7 @@ function report(samples: readonly Sample[], errors: number): BenchReport {
       { what: "errors", goal: "0", measured: String(errors), met: errors === 0 },
     ],
     notes: [
-      `Growth is the slope of a line through the samples after the first ${WARM_UP * 100} % of them.`,
+      `Growth is from the lowest sample of one half to that of the other, without the first ${WARM_UP * 100} % of them.`,
       `The status of an ended job was kept for ${KEEP_MS / 1_000} s instead of an hour.`,
     ],
     figures: { jobs, errors, growth, samples },

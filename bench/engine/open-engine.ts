@@ -1,11 +1,22 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseConfig, randomId, systemClock } from "#core";
-import { Inserter, Reader, WriteQueue, type EmbeddingModels, type MemoryServices, type ScorerName } from "#memory";
+import { parseConfig, randomId, systemClock, type MemoryScope } from "#core";
+import {
+  embedRows,
+  Inserter,
+  liesApart,
+  Reader,
+  WriteQueue,
+  type EmbeddingModels,
+  type MemoryServices,
+  type ScorerName,
+} from "#memory";
 import { openEmbeddingModels, openEntailer } from "#models";
 import { Embedder, embeddingProcessCache, type EmbeddingModel } from "#scoring";
-import { openStores } from "#stores";
+import { openDistributedStores, openStores, type Stores } from "#stores";
+import { startRedis } from "../../test/support/redis.js";
+import type { Profile } from "../bench.js";
 import type { Engine } from "./engine.js";
 
 const TENANT = "default";
@@ -16,21 +27,26 @@ const QUERY_DEFAULTS = { topK: 10, include: [], validate: true, trace: false, ex
 export interface EngineOptions {
   /** Instead of the configured embedding model. */
   readonly model?: EmbeddingModel;
+  /** Default: embedded. */
+  readonly profile?: Profile;
 }
 
-/** Opens an engine over SQLite stores in a new temporary folder and the models that the environment configures. */
+/** Rows of one claim, and their tokens. */
+const CLAIM = { rows: 64, tokens: 100_000, leaseMs: 60_000 } as const;
+
+/** Opens an engine over empty stores of its own and the models that the environment configures. */
 export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
-  const folder = await mkdtemp(join(tmpdir(), "espalier-engine-"));
-  const stores = openStores({ folder });
+  const { stores, remove }: OpenedStores = await (options.profile === "distributed" ? openServers() : openFiles());
   const embeddingModels = options.model === undefined ? await configuredModels() : onlyModel(options.model);
   const entailer = await configuredEntailer();
   const services: MemoryServices = {
     ...{ tree: stores.tree, vectors: stores.vectors, lexical: stores.lexical, caches: stores.caches },
-    ...{ embeddingModels, clock: systemClock },
+    ...{ embeddingModels, clock: systemClock, ...(stores.apart !== undefined && { apart: stores.apart }) },
     ...(entailer !== undefined && { entailer: async () => entailer }),
   };
   const inserter = new Inserter(services, new WriteQueue());
   const reader = new Reader(services);
+  const made: MemoryScope[] = [];
   const scorers: readonly ScorerName[] = ["similarity", "lexical", "hybrid"];
   return {
     scorers: entailer === undefined ? scorers : [...scorers, "entailment"],
@@ -39,17 +55,62 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
         ...{ id: randomId("mem"), name, labels: {}, structure, templates, scoring: SCORING },
         ...{ embeddingModel: embeddingModels.default, createdAt: systemClock.now() },
       });
-      return { tenant: TENANT, memory: created.id };
+      const scope = { tenant: TENANT, memory: created.id };
+      made.push(scope);
+      return scope;
     },
-    insert: (scope, request) =>
-      inserter.insert(scope, request, { jobId: randomId("job"), time: systemClock.now(), author: "bench" }),
+    insert: async (scope, request) => {
+      const context = { jobId: randomId("job"), time: systemClock.now(), author: "bench" };
+      const result = await inserter.insert(scope, request, context);
+      await embedAll(services);
+      return result;
+    },
     query: (scope, query) => reader.query(scope, { ...QUERY_DEFAULTS, ...query }),
     memory: (scope) => stores.tree.getMemory(scope),
     close: async () => {
+      // What lies on servers stays there otherwise.
+      for (const scope of made) await stores.tree.deleteMemory(scope);
       await stores.close();
-      await rm(folder, { recursive: true, force: true });
+      await remove();
     },
   };
+}
+
+interface OpenedStores {
+  readonly stores: Stores;
+  /** Removes what they were kept in. */
+  readonly remove: () => Promise<void>;
+}
+
+/** SQLite in a new temporary folder. */
+async function openFiles(): Promise<OpenedStores> {
+  const folder = await mkdtemp(join(tmpdir(), "espalier-engine-"));
+  return { stores: openStores({ folder }), remove: () => rm(folder, { recursive: true, force: true }) };
+}
+
+/** The Neo4j and the Qdrant of the environment, under a prefix of its own, with a private Redis. */
+async function openServers(): Promise<OpenedStores> {
+  const { distributed } = parseConfig({ ...process.env, REDIS_URL: "" });
+  if (distributed === undefined) throw new Error("NEO4J_URI and QDRANT_URL are not set");
+  const redis = await startRedis();
+  const prefix = `bench-${randomId("key").slice(-12)}`;
+  return {
+    stores: openDistributedStores({ ...distributed, redis: redis.address, prefix }),
+    remove: () => redis.close(),
+  };
+}
+
+/** Where vectors lie apart: makes those that wait to be made, as score workers would. */
+async function embedAll(services: MemoryServices): Promise<void> {
+  if (!liesApart(services)) return;
+  for (;;) {
+    const id = randomId("job");
+    const rows = await services.apart.outbox.claim(TENANT, { id, ...CLAIM });
+    if (rows.length === 0) return;
+    const { failed, pressure } = await embedRows(services, id, { takenOver: 0 });
+    if (pressure !== undefined) throw pressure;
+    if (failed > 0) throw new Error(`${failed} texts were not embedded`);
+  }
 }
 
 /** The configured embedding model itself, without caches and batching. */

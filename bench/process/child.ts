@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface, type Interface } from "node:readline";
 
-/** Milliseconds that a child has to print its ready line. */
-const READY_MS = 30_000;
+/** Milliseconds that a child has to print its ready line: a busy machine takes many times the second of an idle one. */
+const READY_MS = 120_000;
 
 /** A child process of a benchmark. */
 export interface Child {
@@ -23,7 +23,7 @@ export interface Child {
 /**
  * Starts a Node program of the build and waits for the first line of its output that contains `ready`.
  * @param environment beside that of this process
- * @throws Error with the last lines of its errors if it ends before, or says nothing for 30 s
+ * @throws Error with the last lines of its errors if it ends before, or says nothing for two minutes
  */
 export async function startChild(
   program: string,

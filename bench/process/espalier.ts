@@ -2,15 +2,16 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect, type Connection } from "../http/connection.js";
-import { startChild } from "./child.js";
+import { startChild, type Child } from "./child.js";
 
 const PROGRAM = "dist/apps/cli/src/main.js";
 
 /** Seconds that an insert of a benchmark may take: the longest wait that the API allows. */
 const WAIT_SECONDS = 120;
 
-/** A real `espalier up` in a folder of its own. */
+/** A real Espalier: `up` in a folder of its own, or the processes of the distributed profile. */
 export interface Espalier {
+  /** Of `up`, or of the API. */
   readonly pid: number;
   /** Milliseconds from the spawn to the ready line. */
   readonly readyMs: number;
@@ -29,9 +30,17 @@ export interface Espalier {
 export async function startEspalier(environment: NodeJS.ProcessEnv = {}): Promise<Espalier> {
   const folder = await mkdtemp(join(tmpdir(), "espalier-bench-"));
   const child = await startChild(PROGRAM, ["up", "--port", "0", "--data", folder], environment);
+  const key = (await readFile(join(folder, "admin.key"), "utf8")).trim();
+  return useEspalier(child, key, async () => {
+    await child.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+}
+
+/** A client of the API that a child serves. */
+export function useEspalier(child: Child, key: string, stop: () => Promise<void>): Espalier {
   const url = /url=(\S+)/.exec(child.ready)?.[1];
   if (url === undefined) throw new Error(`no address in the ready line: ${child.ready}`);
-  const key = (await readFile(join(folder, "admin.key"), "utf8")).trim();
   const connection = connect(url, key);
   const post = async (path: string, body: unknown): Promise<unknown> => {
     const answer = await connection.send("POST", path, body, { prefer: `wait=${WAIT_SECONDS}` });
@@ -52,8 +61,7 @@ export async function startEspalier(environment: NodeJS.ProcessEnv = {}): Promis
     },
     stop: async () => {
       connection.close();
-      await child.stop();
-      await rm(folder, { recursive: true, force: true });
+      await stop();
     },
   };
 }
