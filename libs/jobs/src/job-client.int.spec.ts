@@ -198,6 +198,27 @@ test("a tenant that has too much waiting is refused, and nothing of that is left
   expect(await client.submitAndWait(keyed, 5_000)).toMatchObject({ state: "completed" });
 });
 
+test("of a job that is refused by its caller's check there is nothing; a repeat of one that was given goes on", async () => {
+  const client = bench.client();
+  let room = false;
+  const check = async (): Promise<void> => {
+    if (!room) throw new EspalierError("quota_exceeded", "no room");
+  };
+  const keyed = request("insert", {}, { idempotency: { key: "k", fingerprint: "f" }, check });
+  const keys = async (): Promise<readonly string[]> => (await bench.bare().keys("*{ten_a}*")).toSorted();
+  const before = await keys();
+  const refused = await Promise.allSettled(Array.from({ length: 20 }, () => client.submit(keyed)));
+  expect(refused).toEqual(
+    refused.map(() => ({ status: "rejected", reason: expect.objectContaining({ code: "quota_exceeded" }) as unknown })),
+  );
+  await expect(client.submit(request("insert", {}, { check }))).rejects.toMatchObject({ code: "quota_exceeded" });
+  expect(await keys()).toEqual(before);
+  room = true;
+  const { id } = await client.submit(keyed);
+  room = false;
+  expect((await client.submit(keyed)).id).toBe(id);
+});
+
 test("an ended job with a key lives as long as the key, one without as long as any", async () => {
   await bench.workers({ insert: async () => 1 });
   const client = bench.client();

@@ -296,9 +296,8 @@ class RedisJobClient implements JobClient, QueueAges {
 
   /** Adds the job and its status; a repeat under the same key answers the first job. */
   async #enqueue(request: Enqueued, id: string, watched = false): Promise<Submitted> {
-    const { tenant, memory, kind, idempotency, origin, check } = request;
-    // A repeat under a key is not refused what its first has been given: with one it is asked once the job is known to be new.
-    if (idempotency === undefined) await check?.();
+    const { tenant, memory, kind, idempotency, origin } = request;
+    await this.#check(request);
     const record: JobRecord = {
       ...{ id, tenant, memory, kind, state: "queued" },
       ...{ progress: { done: 0, total: 0 }, createdAt: this.#options.clock.now(), attempts: 0 },
@@ -321,10 +320,7 @@ class RedisJobClient implements JobClient, QueueAges {
       }
       const [outcome, known] = await this.#submitScript(record, request, watched);
       if (outcome === "new") {
-        await this.#admitOrForget(record, request, async (of) => {
-          await check?.();
-          await admit(of);
-        });
+        await this.#admitOrForget(record, request, admit);
         return { record, fresh: true };
       }
       if (large) await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));
@@ -333,6 +329,16 @@ class RedisJobClient implements JobClient, QueueAges {
       }
       return { record: await this.#repeat(tenant, known, admit), fresh: false };
     });
+  }
+
+  /** A repeat under a key is not refused what the first request was given: it goes on if the key is known. */
+  async #check({ tenant, idempotency, check }: SubmitRequest): Promise<void> {
+    try {
+      await check?.();
+    } catch (error) {
+      const key = idempotency && this.#keys.idempotency(tenant, idempotency.key);
+      if (key === undefined || (await this.#call(() => this.#redis.exists(key))) === 0) throw error;
+    }
   }
 
   /** Takes back the status of a job that was refused a place: the caller is told that there is none. */
@@ -357,7 +363,11 @@ class RedisJobClient implements JobClient, QueueAges {
 
   /** A process that died between status and admission left a job that nobody runs: admitting it again is harmless. */
   async #repeat(tenant: string, id: string, admit: (of: JobRecord) => Promise<void>): Promise<JobRecord> {
-    const record = await this.get(tenant, id);
+    const record = await this.get(tenant, id).catch((error: unknown) => {
+      if (!(error instanceof EspalierError) || error.code !== "job_not_found") throw error;
+      const message = "The first request of this Idempotency-Key has just been refused; the next one is a first again.";
+      throw new EspalierError("request_in_progress", message, { cause: error });
+    });
     if (record.state === "queued") await admit(record);
     return record;
   }

@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { setImmediate } from "node:timers/promises";
 import { startRedisCluster, type TestRedisCluster } from "../../../test/support/redis-cluster.js";
+import { until } from "../../../test/support/until.js";
+import { createRequestLimiter } from "./limits/request-limiter.js";
 import { requeueActive } from "./requeue-active.js";
 import { collect, openJobBench, request, untilState, type JobBench } from "./testing/job-bench.js";
+import { createTokenMeter } from "./usage/token-meter.js";
+import { createUsageReader } from "./usage/usage-reader.js";
 
 let cluster: TestRedisCluster;
 let bench: JobBench;
@@ -63,6 +67,41 @@ test("one key makes one job; its events, its cancellation and its retries work a
   expect(events.at(-1)?.record.state).toBe("completed");
   const waiting = await client.submit(request("maintain", { task: "retext" }));
   expect(await client.cancel("ten_a", waiting.id)).toMatchObject({ state: "cancelled" });
+});
+
+test("requests and usage of tenants are counted in slots of their own", async () => {
+  const options = { redis: cluster.address, settings: bench.settings };
+  const limiter = createRequestLimiter(options);
+  const meter = createTokenMeter(options);
+  const usage = createUsageReader(options);
+  try {
+    await bench.workers({
+      insert: async (_payload, { stored }) => {
+        stored({ nodes: 1, bytes: 10 });
+      },
+    });
+    const client = bench.client();
+    for (const tenant of TENANTS) {
+      const limit = { requestsPerSecond: 0.001, burst: 2 };
+      // The first call may come before the connection.
+      const taken = await until(() => limiter.take(tenant, limit).catch(() => undefined));
+      expect(taken).toMatchObject({ allowed: true, remaining: 1 });
+      meter.spent(tenant, 3);
+      await client.submitAndWait(request("insert", {}, { tenant }), 10_000);
+    }
+    const today = Math.floor(Date.now() / 86_400_000);
+    for (const tenant of TENANTS) {
+      await until(async () => {
+        // A test at midnight has used some of it yesterday.
+        const days = await usage.days(tenant, [today - 1, today, today + 1]);
+        const sum = (name: "nodes" | "bytes" | "modelTokens"): number => days.reduce((all, day) => all + day[name], 0);
+        return sum("nodes") === 1 && sum("bytes") === 10 && sum("modelTokens") === 3 ? true : undefined;
+      });
+    }
+  } finally {
+    await Promise.all([limiter.close(), meter.close()]);
+    usage.close();
+  }
 });
 
 test("what a dead worker had goes back to its queue", async () => {

@@ -191,6 +191,7 @@ export const OPERATIONS = {
       "attribute_too_large",
       "quota_exceeded",
       "idempotency_conflict",
+      "request_in_progress",
     ],
   },
   query: {
