@@ -137,6 +137,7 @@ test.each(ours)("%s has a whole configuration of the distributed profile", (_nam
     neo4j: { uri: "bolt://neo4j:7687", password: "text of /run/secrets/neo4j-password" },
     qdrant: { url: "http://qdrant:6333", apiKey: "text of /run/secrets/qdrant-api-key" },
   });
+  expect(config.webhooks.secretsKey).toBe("text of /run/secrets/secrets-key");
   expect(config.embedding).toMatchObject({ provider: "tei", url: "http://tei:8080" });
   expect(Number.parseInt(String(service["stop_grace_period"]), 10)).toBeGreaterThan(config.shutdownSeconds);
 });

@@ -23,7 +23,7 @@ const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 test("secrets are long, random and different", () => {
   expect(make().code).toBe(0);
-  const made = ["redis-password", "neo4j-password", "qdrant-api-key", "grafana-password"].map(secret);
+  const made = ["redis-password", "neo4j-password", "qdrant-api-key", "secrets-key", "grafana-password"].map(secret);
   for (const each of made) expect(each).toMatch(/^[0-9a-f]{64}$/);
   expect(new Set(made).size).toBe(made.length);
   expect(secret("neo4j-auth")).toBe(`neo4j/${secret("neo4j-password")}`);
