@@ -112,9 +112,11 @@ export class Collections {
     const { config, payload_schema: present } = info;
     const dimension = dimensionOf(config.params);
     if (dimension === undefined) {
-      throw new EspalierError("store_unavailable", `The collection ${name} in Qdrant is not one of ours.`, {
-        details: { collection: name },
-      });
+      throw new EspalierError(
+        "store_unavailable",
+        `The collection ${name} in Qdrant is not one of ours: it has no vectors "${DENSE}" compared by cosine, or no terms.`,
+        { details: { collection: name } },
+      );
     }
     for (const [key, schema] of Object.entries(INDEXES)) {
       if (present[key] !== undefined) continue;
@@ -168,7 +170,9 @@ export function checkDimension({ model, dimension }: Collection, received: numbe
   );
 }
 
+/** Undefined where the vectors are not those that we would make. */
 function dimensionOf({ vectors, sparse_vectors: sparse }: Schemas["CollectionParams"]): number | undefined {
   if (vectors === undefined || "size" in vectors || sparse?.[TERMS as never] === undefined) return undefined;
-  return vectors[DENSE]?.size;
+  const dense = vectors[DENSE];
+  return dense?.distance === "Cosine" ? dense.size : undefined;
 }

@@ -14,6 +14,7 @@ test.each([
   [answer(403, "Global manage access is required"), "a read-only key is not enough"],
   [answer(404), "it is not there"],
   [answer(500, "No space left on device (os error 28)"), "it is full. Check its disk"],
+  [answer(507), "it is full. Check its disk"],
   [answer(500, "panic"), "it answered 500. Check its log."],
 ])("%p says what to check", (thrown, reason) => {
   const error = storeError(thrown, failure);

@@ -59,8 +59,9 @@ function reasonOfThrow(thrown: unknown, { timeoutMs }: Failure): string {
 function reasonOfAnswer(status: number, text: string): string {
   if (status === 401) return "it refuses the API key. Check QDRANT_API_KEY.";
   if (status === 403) return "the API key may not do this. Check QDRANT_API_KEY: a read-only key is not enough.";
-  if (/no space left|available disk space|disk|out of memory/i.test(text))
+  if (status === 507 || /no space left|available disk space|disk|out of memory/i.test(text)) {
     return "it is full. Check its disk and memory.";
+  }
   if (status === 404) return "it is not there. Check QDRANT_URL, and whether the collection was removed by hand.";
   if (status === 413) return "the request is too large for it. Check service.max_request_size_mb.";
   return `it answered ${status}. Check its log.`;

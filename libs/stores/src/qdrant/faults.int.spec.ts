@@ -1,5 +1,6 @@
-import { afterAll, afterEach, describe, expect, test } from "@jest/globals";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "@jest/globals";
 import { QdrantClient } from "@qdrant/js-client-rest";
+import { type FaultOf, type FaultyProxy, startFaultyProxy } from "../../../../test/support/faulty-proxy.js";
 import { startQdrant, type TestQdrant } from "../../../../test/support/qdrant.js";
 import type { NodeFilter } from "#core";
 import { codeOf, embedding, grow, MODEL, SCOPE, state, unit } from "../contract/fixtures.js";
@@ -9,6 +10,9 @@ const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
 const READ = { revision: 1, model: MODEL, field: "" };
 const KEY = "a key of the test";
 const BEST = { limit: 10, exact: true };
+const NO_FAULT: FaultOf = () => undefined;
+/** What changes points or collections. */
+const WRITES = /\/points(\?|$)|\/points\/(payload|delete)|\/index/;
 const POINT = { id: "nod_a1", born: 1, field: "", model: MODEL, embedding: embedding(0, 1) };
 
 // A front of its own, also where there is a real Qdrant: it is killed, frozen and locked.
@@ -24,10 +28,18 @@ else
 
 function inTrouble(server: TestQdrant): void {
   const opened: QdrantOverInMemory[] = [];
+  let proxy: FaultyProxy;
+  beforeAll(async () => {
+    proxy = await startFaultyProxy(server.url);
+  });
   afterEach(async () => {
+    proxy.meet(NO_FAULT);
     for (const stores of opened.splice(0)) await stores.close();
   });
-  afterAll(() => server.close());
+  afterAll(async () => {
+    await proxy.close();
+    await server.close();
+  });
 
   const open = (settings: Partial<QdrantOverInMemory["settings"]> = {}): QdrantOverInMemory => {
     const stores = qdrantOverInMemory({ url: server.url, apiKey: KEY, ...settings });
@@ -84,6 +96,88 @@ function inTrouble(server: TestQdrant): void {
     await storing;
     expect((await searching)[0]).toBe("a0");
     expect(await found(stores)).toEqual(["a0", "a1"]);
+  });
+
+  test.each([
+    ["read-only", 403, "Global manage access is required", /a read-only key is not enough/],
+    ["in strict mode", 403, "Write operations are not allowed in strict mode", /may not do this/],
+    [
+      "full",
+      500,
+      "Service internal error: No space left on device: WAL buffer size exceeds available disk space",
+      /it is full/,
+    ],
+    ["full", 507, "", /it is full. Check its disk/],
+  ])("a server that is %s (%i) answers searches, keeps nothing half, and takes writes again later", async (...row) => {
+    const [, status, error, says] = row;
+    const stores = await grown(open({ url: proxy.url }));
+    proxy.meet(({ method, path }) =>
+      (method === "PUT" || method === "POST") && WRITES.test(path)
+        ? { status, body: { status: { error } } }
+        : undefined,
+    );
+    await expect(stores.vectors.upsert(SCOPE, [POINT])).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringMatching(says),
+    });
+    expect(await found(stores)).toEqual(["a0"]);
+    expect(await stores.vectors.missing(SCOPE, READ, { filter: EVERYTHING }, 10)).toHaveLength(1);
+    proxy.meet(NO_FAULT);
+    await stores.vectors.upsert(SCOPE, [POINT]);
+    expect(await found(stores)).toEqual(["a0", "a1"]);
+    expect(await stores.vectors.missing(SCOPE, READ, { filter: EVERYTHING }, 10)).toEqual([]);
+  });
+
+  test("a write or a search whose answer is lost is sent again, and done once", async () => {
+    const stores = await grown(open({ url: proxy.url }));
+    const lost = new Set<string>();
+    proxy.meet(({ method, path }) => {
+      const name = `${method} ${path.split("?")[0] ?? ""}`;
+      if (lost.has(name)) return undefined;
+      lost.add(name);
+      return "lost answer";
+    });
+    await stores.vectors.upsert(SCOPE, [POINT]);
+    expect(await found(stores)).toEqual(["a0", "a1"]);
+    expect((await stores.vectors.fingerprint(SCOPE, MODEL)).count).toBe(2);
+    expect(lost.size).toBeGreaterThan(2);
+  });
+
+  test("a collection whose vectors are compared in another way is not taken for ours", async () => {
+    const stores = await grown(open());
+    const client = new QdrantClient({ url: server.url, headers: { "api-key": KEY }, checkCompatibility: false });
+    const { collections } = await client.getCollections();
+    const { name } = collections.find((one) => one.name.startsWith(stores.settings.collectionPrefix ?? ""))!;
+    await client.deleteCollection(name);
+    await client.createCollection(name, {
+      vectors: { dense: { size: 2, distance: "Dot" } },
+      sparse_vectors: { terms: {} },
+    });
+    const other = open({ collectionPrefix: stores.settings.collectionPrefix ?? "" });
+    await grow(other, [state("a0", "A"), state("a1", "A")]);
+    const refused = { code: "store_unavailable", message: expect.stringContaining("compared by cosine") };
+    await expect(other.vectors.upsert(SCOPE, [POINT])).rejects.toMatchObject(refused);
+    await expect(found(other)).rejects.toMatchObject(refused);
+  });
+
+  test("a search by a vector of another length is refused by both lengths", async () => {
+    const stores = await grown(open());
+    await expect(stores.vectors.topK(SCOPE, READ, unit(1, 1, 1), EVERYTHING, BEST)).rejects.toMatchObject({
+      code: "model_dimension",
+      details: { expected: 2, received: 3 },
+    });
+  });
+
+  test("points that are gone, with their collection or without it, are noticed by the last one that was noted", async () => {
+    const stores = await grown(open());
+    const { points } = stores.qdrant;
+    expect(await points.areLost(SCOPE)).toBe(false);
+    await points.remove(SCOPE, MODEL, [{ id: "nod_a0", born: 1, field: "" }]);
+    expect(await points.areLost(SCOPE)).toBe(true);
+    await stores.vectors.upsert(SCOPE, [{ ...POINT, id: "nod_a0" }]);
+    expect(await points.areLost(SCOPE)).toBe(false);
+    await stores.drop();
+    expect(await points.areLost(SCOPE)).toBe(true);
   });
 
   test("a collection with vectors of another length is refused by both lengths", async () => {
