@@ -324,6 +324,13 @@ export const ERRORS = {
     title: "Too many event streams",
     advice: "Close streams, or poll GET /v1/jobs/:id.",
   },
+  too_many_waits: {
+    category: "limit",
+    status: 429,
+    retryable: true,
+    title: "Too many requests wait for their jobs",
+    advice: "Send `Prefer: wait=0` and follow the job, or retry later.",
+  },
   webhook_url_refused: input(
     422,
     "The webhook's URL is not allowed",

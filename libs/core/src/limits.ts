@@ -66,8 +66,12 @@ export const LIMITS = {
   resultBytes: 256 * 1024,
   /** Items of a page of any list. */
   pageItems: 1_000,
-  /** Event streams that one API process keeps open: each holds a connection and a buffer. */
+  /** Event streams that one API process keeps open: each holds a connection and a buffer. A tenant has half at most. */
   eventStreams: 1_000,
+  /** Requests that wait for their jobs in one API process: each holds a connection (about 15 KB). A tenant has half at most. */
+  waitingRequests: 20_000,
+  /** Waiters that look for themselves at once, in turns: however many wait, that is what they cost Redis. */
+  polledWaiters: 500,
   /** Webhooks of a tenant: each is looked at whenever a job of the tenant ends. */
   webhooks: 20,
   /** UTF-16 characters of a webhook's URL. */

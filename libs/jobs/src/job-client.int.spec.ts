@@ -85,6 +85,12 @@ test("the list is the tenant's, newest first, filtered, and goes on after an id"
   expect(await listed({ states: ["completed", "queued", "active"] })).toEqual(ids);
   expect(await listed({ limit: 1 })).toEqual([ids[0]]);
   expect(await listed({ after: ids[0] })).toEqual([ids[1], ids[2]]);
+  const [, middle] = await client.list("ten_a", { limit: 10 });
+  const time = middle!.createdAt;
+  const within = await client.list("ten_a", { limit: 10, createdFrom: time, createdBefore: time + 1 });
+  expect(within.map(({ id }) => id)).toContain(ids[1]);
+  expect(within.every(({ createdAt }) => createdAt === time)).toBe(true);
+  expect(await listed({ createdBefore: time - 60_000 })).toEqual([]);
   expect((await client.list("ten_a", { limit: 1 }))[0]).not.toHaveProperty("result");
 });
 
@@ -209,7 +215,7 @@ test("of a job that is refused by its caller's check there is nothing; a repeat 
   const before = await keys();
   const refused = await Promise.allSettled(Array.from({ length: 20 }, () => client.submit(keyed)));
   expect(refused).toEqual(
-    refused.map(() => ({ status: "rejected", reason: expect.objectContaining({ code: "quota_exceeded" }) as unknown })),
+    refused.map(() => ({ status: "rejected", reason: expect.objectContaining({ code: "quota_exceeded" }) })),
   );
   await expect(client.submit(request("insert", {}, { check }))).rejects.toMatchObject({ code: "quota_exceeded" });
   expect(await keys()).toEqual(before);

@@ -129,6 +129,8 @@ class RedisJobClient implements JobClient, QueueAges {
         if (query.memory !== undefined && record.memory !== query.memory) continue;
         if (query.states?.includes(record.state) === false) continue;
         if (query.kind !== undefined && record.kind !== query.kind) continue;
+        if (record.createdAt < (query.createdFrom ?? 0)) continue;
+        if (record.createdAt >= (query.createdBefore ?? Infinity)) continue;
         found.push(record);
         if (found.length === query.limit) return found;
       }
@@ -251,6 +253,8 @@ class RedisJobClient implements JobClient, QueueAges {
         register: (listener) => this.#waiters.register(queueJobId(tenant, id), listener),
         watch: () => this.#watch(tenant, id),
         record: () => this.get(tenant, id),
+        last: async () =>
+          (await this.#call(() => this.#redis.xrevrange(this.#keys.events(tenant, id), "+", "-", "COUNT", 1)))[0]?.[0],
         read: (after, count) =>
           this.#call(() => this.#redis.xrange(this.#keys.events(tenant, id), after, "+", "COUNT", count)),
       },

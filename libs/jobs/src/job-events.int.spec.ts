@@ -108,6 +108,34 @@ test("following ends when the follower goes away", async () => {
   expect(await next).toEqual({ value: undefined, done: true });
 });
 
+test("an id older than what is kept goes on with the oldest that is, and each event has the whole job", async () => {
+  const { handle, step } = stepping();
+  await bench.workers({ insert: handle });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  for (const index of [0, 1, 2]) step(index);
+  await untilState(client, id, "completed");
+  const whole = await all(client, id);
+  const bare = bench.bare();
+  await bare.xtrim(`${bench.settings.prefix}:{ten_a}:events:${id}`, "MAXLEN", 1);
+  const rest = await all(client, id, whole[0]!.id);
+  expect(rest).toEqual(whole.slice(-1));
+  expect(rest[0]!.record).toMatchObject({ state: "completed", result: "done" });
+});
+
+test("an id that the stream has not come to, as after a loss of its end, starts over: nothing is missed", async () => {
+  const { handle, step } = stepping();
+  await bench.workers({ insert: handle });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await untilState(client, id, "active");
+  const following = all(client, id, "99999999999999-7");
+  for (const index of [0, 1, 2]) step(index);
+  const seen = told(await following);
+  expect(seen.slice(0, 2)).toEqual(["queued", "active"]);
+  expect(seen.at(-1)).toBe("completed");
+});
+
 test("an id that is none of a stream's is refused", async () => {
   const client = bench.client();
   const { id } = await client.submit(request("insert"));

@@ -14,6 +14,8 @@ export interface FollowedJob {
   /** Asks for wake-ups; answers the record without its result. */
   watch(): Promise<JobRecord>;
   record(): Promise<JobRecord>;
+  /** Id of the latest entry of the event stream. */
+  last(): Promise<string | undefined>;
   /** Entries of the event stream from an id (`-`, or `(id` for after it). */
   read(from: string, count: number): Promise<readonly [id: string, fields: string[]][]>;
 }
@@ -36,8 +38,9 @@ export async function* followEvents(
   });
   try {
     const now = await job.watch();
-    let record = options.after === undefined ? blank(now) : now;
-    let from = options.after === undefined ? "-" : `(${options.after}`;
+    const after = options.after !== undefined && isWithin(options.after, await job.last()) ? options.after : undefined;
+    let record = after === undefined ? blank(now) : now;
+    let from = after === undefined ? "-" : `(${after}`;
     while (!options.signal.aborted) {
       const entries = await job.read(from, CHUNK);
       for (const [id, fields] of entries) {
@@ -56,6 +59,13 @@ export async function* followEvents(
     unregister();
     bell.close();
   }
+}
+
+/** Whether a stream has come as far as an id of it: ids are times with a counter. */
+function isWithin(id: string, last: string | undefined): boolean {
+  const [time = 0n, count = 0n] = id.split("-").map(BigInt);
+  const [lastTime = 0n, lastCount = 0n] = (last ?? "0-0").split("-").map(BigInt);
+  return time < lastTime || (time === lastTime && count <= lastCount);
 }
 
 /** The record before its first event. */

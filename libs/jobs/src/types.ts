@@ -83,6 +83,10 @@ export interface JobClient {
       /** Any of these. */
       readonly states?: readonly JobState[];
       readonly kind?: JobKind;
+      /** Made at that time or later; milliseconds since the epoch. */
+      readonly createdFrom?: number;
+      /** Made before that time. */
+      readonly createdBefore?: number;
       readonly limit: number;
       readonly after?: string;
     },
@@ -105,7 +109,11 @@ export interface JobClient {
    * asks for them. O(jobs of the tenant). Answers how many had something to forget.
    */
   forgetContents(tenant: string, memory: string): Promise<number>;
-  /** The job's events after `after` (all that are kept when absent), then live ones until the end or the signal. */
+  /**
+   * The job's events after `after` (all that are kept when absent, or when the stream has not come so far: it was lost and
+   * began anew), then live ones until the end or the signal. Each has the whole job, so that one who comes late misses steps,
+   * never what became of it.
+   */
   events(
     tenant: string,
     id: string,

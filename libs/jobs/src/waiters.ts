@@ -1,4 +1,5 @@
 import type { Redis } from "ioredis";
+import { LIMITS } from "#core";
 import type { JobEnding } from "./record.js";
 
 /**
@@ -13,12 +14,15 @@ export type WakeListener = (wake: Wake) => void;
 
 /**
  * The waiters of one process: one subscription for all of its jobs. A waiter registers before it reads the status, so that
- * an end between the two is not missed; every `pollMs`, and after a new connection, all are told to look for themselves.
+ * an end between the two is not missed. After a new connection all are told to look for themselves, and every `pollMs` some
+ * of them, in turns.
  */
 export class Waiters {
   readonly #listeners = new Map<string, Set<WakeListener>>();
   readonly #subscriber: Redis;
   readonly #poll: NodeJS.Timeout;
+  /** Whose turn it is to look for themselves. */
+  #turn: Iterator<Set<WakeListener>> = [].values();
 
   constructor(subscriber: Redis, channel: string, pollMs: number) {
     this.#subscriber = subscriber;
@@ -32,7 +36,7 @@ export class Waiters {
       // Closed before the first connection; a lost one subscribes again by itself.
     });
     this.#poll = setInterval(() => {
-      this.#pollAll();
+      this.#pollSome();
     }, pollMs);
     this.#poll.unref();
   }
@@ -62,6 +66,18 @@ export class Waiters {
     const wake: Wake =
       kind === "end" ? { kind, ...(text !== "" && { ending: JSON.parse(text) as JobEnding }) } : { kind: "event" };
     for (const listener of [...listeners]) listener(wake);
+  }
+
+  #pollSome(): void {
+    const most = Math.min(LIMITS.polledWaiters, this.#listeners.size);
+    for (let polled = 0; polled < most; polled += 1) {
+      let next = this.#turn.next();
+      if (next.done === true) {
+        this.#turn = this.#listeners.values();
+        next = this.#turn.next();
+      }
+      if (next.done !== true) for (const listener of [...next.value]) listener({ kind: "poll" });
+    }
   }
 
   #pollAll(): void {

@@ -263,7 +263,7 @@ export const OPERATIONS = {
     method: "GET",
     path: "/v1/jobs",
     tag: "jobs",
-    summary: "List jobs, newest first; results are left out",
+    summary: "List jobs, newest first, by memory, state, kind and time; results are left out",
     scope: "read",
     query: jobListQuery,
     responses: { 200: { description: "A page of jobs.", schema: jobPage } },

@@ -12,10 +12,11 @@ import { deadLetterListQuery, jobListQuery, jobToWire } from "../wire/job.js";
 import { streamEvents } from "./event-stream.js";
 import { JobsService } from "./jobs.service.js";
 import { jobPath } from "./outcome.js";
+import { Places } from "./places.js";
 
 @Controller()
 export class JobsController {
-  #streams = 0;
+  readonly #streams = new Places(LIMITS.eventStreams, "too_many_streams");
 
   constructor(
     private readonly jobs: JobsService,
@@ -86,13 +87,10 @@ export class JobsController {
     if (after !== undefined && !/^\d{1,18}-\d{1,18}$/.test(after)) {
       throw new EspalierError("invalid_request", "Last-Event-ID is not an id of this stream.");
     }
-    if (this.#streams >= LIMITS.eventStreams) {
-      throw new EspalierError("too_many_streams", `This process follows ${LIMITS.eventStreams} jobs already.`);
-    }
+    const leave = this.#streams.take(caller.tenant);
     const abort = new AbortController();
     const signal = AbortSignal.any([abort.signal, this.dependencies.stopping]);
     reply.hijack();
-    this.#streams += 1;
     try {
       await streamEvents({
         response: reply.raw,
@@ -101,7 +99,7 @@ export class JobsController {
         abort,
       });
     } finally {
-      this.#streams -= 1;
+      leave();
     }
   }
 }

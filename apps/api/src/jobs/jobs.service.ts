@@ -17,7 +17,7 @@ export class JobsService {
   }
 
   list(caller: Caller, query: z.output<typeof jobListQuery>): Promise<Page<JobRecord>> {
-    const { memory, state, kind } = query;
+    const { memory, state, kind, createdFrom, createdBefore } = query;
     return readPage(
       query,
       (page) =>
@@ -26,6 +26,8 @@ export class JobsService {
           ...(memory !== undefined && { memory }),
           ...(state !== undefined && { states: [state] }),
           ...(kind !== undefined && { kind }),
+          ...(createdFrom !== undefined && { createdFrom: Date.parse(createdFrom) }),
+          ...(createdBefore !== undefined && { createdBefore: Date.parse(createdBefore) }),
         }),
       (job) => reaches(caller, job.memory),
     );

@@ -24,7 +24,7 @@ const WITH_KEY: readonly ErrorCode[] = [
   "store_unavailable",
 ];
 const WITH_JOB: readonly ErrorCode[] = ["queue_unavailable"];
-const WAITING: readonly ErrorCode[] = ["queue_full"];
+const WAITING: readonly ErrorCode[] = ["queue_full", "too_many_waits"];
 const LIMITED: readonly ErrorCode[] = ["rate_limited"];
 
 const TAGS = [

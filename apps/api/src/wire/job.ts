@@ -37,6 +37,8 @@ export const jobListQuery = paging.extend({
   memory: z.string().min(1).max(128).optional(),
   state: state.optional(),
   kind: kind.optional(),
+  createdFrom: z.iso.datetime({ offset: true }).optional(),
+  createdBefore: z.iso.datetime({ offset: true }).optional(),
 });
 
 const deadLetterFilter = { memory: z.string().min(1).max(128).optional(), kind: kind.optional() };
