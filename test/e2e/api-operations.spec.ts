@@ -32,6 +32,19 @@ test("the docs page and its files come from this server alone", async () => {
   expect((await bench.client.call("GET", "/docs/json", { key: null })).body.openapi).toBe("3.1.1");
 });
 
+test("answers are taken for what they say they are, and the scripts of other sites read none", async () => {
+  const headers = { origin: "https://elsewhere.example", "access-control-request-method": "POST" };
+  for (const path of ["/v1/memories", "/v1/nothing", "/health/live", "/openapi.json", "/docs"]) {
+    for (const method of ["GET", "OPTIONS"]) {
+      const answer = await bench.client.call(method, path, { headers });
+      const allowed = answer.headers.get("access-control-allow-origin");
+      const options = answer.headers.get("x-content-type-options");
+      expect({ path, method, allowed, options }).toEqual({ path, method, allowed: null, options: "nosniff" });
+      if (method === "OPTIONS") expect(answer.status).toBeGreaterThanOrEqual(404);
+    }
+  }
+});
+
 test("metrics have a bind of their own that needs no key and serves nothing else", async () => {
   const url = bench.api.metricsUrl ?? "";
   const metrics = await fetch(url);

@@ -72,7 +72,8 @@ function admitRequests(instance: FastifyInstance, admission: Admission): void {
   instance.decorateRequest("memory", undefined);
   instance.decorateRequest("job", undefined);
   instance.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
-    reply.header("x-request-id", request.id);
+    // What tenants stored is shown as JSON, and never taken for a page or a script.
+    reply.headers({ "x-request-id": request.id, "x-content-type-options": "nosniff" });
     await admission.admit(request, reply);
     request.admittedAt = performance.now();
   });
