@@ -40,6 +40,22 @@ test("an error is logged with its code, its details and its cause", () => {
   expect(JSON.stringify(line)).toContain("database is locked");
 });
 
+test("what a driver was asked to do is not logged with its error", () => {
+  const command = { name: "evalsha", args: ["what a tenant stored"] };
+  const refused = Object.assign(new Error("OOM command not allowed"), { command, code: "OOM" });
+  const wrapped = new EspalierError("queue_unavailable", "Redis refuses the command.", { cause: refused });
+  const many = new AggregateError([refused], "no connection");
+  const lines = logged((logger) => {
+    for (const err of [refused, wrapped, many]) logger.error({ err }, "request failed");
+  });
+  expect(lines).toMatchObject([
+    { err: { message: "OOM command not allowed", code: "OOM" } },
+    { err: { message: "Redis refuses the command.: OOM command not allowed", code: "queue_unavailable" } },
+    { err: { aggregateErrors: [{ code: "OOM" }] } },
+  ]);
+  expect(JSON.stringify(lines)).not.toMatch(/tenant stored|evalsha/);
+});
+
 test("what is below the level is not written", () => {
   expect(
     logged((logger) => {

@@ -35,11 +35,20 @@ export function createLogger(
   );
 }
 
-/** An error with its code and the chain of causes, which only the log sees. */
+/** What drivers add to their errors that says where the trouble is, and nothing of what they were asked to do. */
+const TOLD_OF_ERRORS = ["code", "errno", "syscall", "address", "port", "status", "statusCode"];
+
+/**
+ * An error with its code and the chain of causes, which only the log sees. Other members are left out: the Redis client
+ * keeps the whole command in its errors, with what a tenant stored or the password.
+ */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
+  const { type, message, stack } = pino.stdSerializers.err(error);
+  const members = Object.entries(error).filter(([name]) => TOLD_OF_ERRORS.includes(name));
   return {
-    ...pino.stdSerializers.err(error),
+    ...{ type, message, stack, ...Object.fromEntries(members) },
+    ...(error instanceof AggregateError && { aggregateErrors: error.errors.map(serializeError) }),
     ...(error instanceof EspalierError && { code: error.code, details: error.details }),
   };
 }
