@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import { EspalierError } from "#core";
 import { inMemoryStores } from "#stores";
 import { aMemory } from "../testing/a-memory.js";
-import { deleteTenant, type DeleteTenantServices, type TenantQueues } from "./delete-tenant.js";
+import { deleteTenant, type TenantQueues } from "./delete-tenant.js";
 import { finishDeletions } from "./finish-deletions.js";
 
 const TENANT = { id: "ten_a", name: "a", createdAt: 0, weight: 1, limits: {} };
@@ -63,7 +63,7 @@ test("a deletion that dies at any step leaves the record that says so, and the n
         };
       },
     });
-    const failing = deleteTenant({ ...services, [service]: dying } as DeleteTenantServices, "ten_a", OPTIONS);
+    const failing = deleteTenant({ ...services, [service]: dying }, "ten_a", OPTIONS);
     await expect(failing).rejects.toMatchObject({ code: "store_unavailable" });
     expect((await stores.tenants.get("ten_a"))?.deletedAt).toBe(1_000);
     expect(await finishDeletions({ ...services, now: () => 1_050 }, { ...OPTIONS, idleMs: 100 })).toBe(0);

@@ -110,7 +110,7 @@ async function deleteMemory(
   }
 }
 
-function added<Sum extends DeletionCounts & { readonly memories: number }>(sum: Sum, counts: DeletionCounts) {
+function added(sum: DeletionCounts & { readonly memories: number }, counts: DeletionCounts) {
   return {
     memories: sum.memories + 1,
     nodes: sum.nodes + counts.nodes,

@@ -19,7 +19,12 @@ export function createTenantLimits(
 ): TenantLimitSource {
   const known = new LRUCache<string, TenantLimits>({
     ...{ max: REMEMBERED_TENANTS, ttl: REMEMBERED_MS, perf: { now } },
-    fetchMethod: async (tenant) => ({ ...defaults, ...(await tenants.get(tenant))?.limits }),
+    fetchMethod: async (tenant) => limitsOf(defaults, (await tenants.get(tenant))?.limits ?? {}),
   });
   return { of: async (tenant) => (await known.fetch(tenant)) ?? defaults };
+}
+
+/** A rate of its own does not come with the burst of another rate. */
+function limitsOf({ burst, ...defaults }: TenantLimits, own: TenantLimits): TenantLimits {
+  return { ...defaults, ...(burst !== undefined && own.requestsPerSecond === undefined && { burst }), ...own };
 }
