@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { Redis } from "ioredis";
 import { randomUUID } from "node:crypto";
 import { LIMITS, randomId } from "#core";
 import { openApiBench, type ApiBench } from "../support/api-bench.js";
@@ -271,6 +272,20 @@ describe("keys", () => {
     expect(bench.log.join("")).not.toContain(real);
     expect(bench.log.join("")).not.toContain(forged);
   });
+});
+
+test("weights hold in the queues at once, and a Redis that lost them knows them again when an API starts", async () => {
+  const id = await tenant({ weight: 3 });
+  const redis = new Redis({ path: bench.redis.address });
+  const weights = async (): Promise<readonly (string | null)[]> =>
+    Promise.all((await redis.keys("*-lane-*:weight")).map((key) => redis.hget(key, id)));
+  expect(await weights()).toEqual(["3", "3"]);
+  await call("PATCH", `/v1/admin/tenants/${id}`, { body: { weight: 0.5 } });
+  expect(await weights()).toEqual(["0.5", "0.5"]);
+  await redis.del(...(await redis.keys("*-lane-*:weight")));
+  await bench.replica();
+  await until(async () => ((await weights()).join() === "0.5,0.5" ? true : undefined));
+  redis.disconnect();
 });
 
 describe("several API processes", () => {
