@@ -5,12 +5,22 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { randomId, systemClock, type MemoryScope } from "#core";
-import { createJobClient, type JobClient, type JobRecord } from "#jobs";
+import {
+  createJobClient,
+  createSecretBox,
+  createWebhooks,
+  END_STATES,
+  JOB_KINDS,
+  requeueActive,
+  type JobClient,
+  type JobRecord,
+} from "#jobs";
 import { openStores, type Stores } from "#stores";
 import { askMetrics } from "#telemetry";
 import { FakeModelServer } from "../support/fake-model-server.js";
 import { startRedis, type TestRedis } from "../support/redis.js";
 import { until } from "../support/until.js";
+import { answers, startReceiver } from "../support/webhook-receiver.js";
 import { setUp, startWorkerProcess, type WorkerProcess } from "../support/worker.js";
 
 const PROGRAM = resolve(import.meta.dirname, "../../dist/apps/worker/src/main.js");
@@ -31,16 +41,12 @@ beforeAll(async () => {
   environment = {
     ...{ EMBEDDING_PROVIDER: "openai", EMBEDDING_URL: `${model.url}/v1`, EMBEDDING_MODEL: "fake-model" },
     ESPALIER_SHUTDOWN_SECONDS: "2",
+    ...{ ESPALIER_WEBHOOK_NETWORKS: "127.0.0.0/8", ESPALIER_WEBHOOK_HTTP: "allowed" },
   };
   await setUp(environment);
   stores = openStores({ folder, clock: systemClock });
   client = createJobClient({ redis: redis.address, payloadStore: stores.blobs, clock: systemClock, ids: randomId });
-  const memory = await stores.tree.createMemory("default", {
-    ...{ id: randomId("mem"), name: "worker", labels: {}, structure: "artifact", templates: {} },
-    scoring: { scorer: "hybrid", a: 0.4, entailmentTemplate: "This is about {}." },
-    ...{ embeddingModel: `openai:${new URL(model.url).host}/fake-model`, createdAt: Date.now() },
-  });
-  scope = { tenant: "default", memory: memory.id };
+  scope = await newMemory();
 }, 60_000);
 
 afterEach(async () => {
@@ -60,8 +66,17 @@ async function start(roles = "all"): Promise<WorkerProcess> {
   return worker;
 }
 
-const insert = (name: string): Promise<JobRecord> =>
-  client.submit({ kind: "insert", ...scope, payload: { tree: { type: "Day", attributes: { name } } } });
+async function newMemory(): Promise<MemoryScope> {
+  const { id } = await stores.tree.createMemory("default", {
+    ...{ id: randomId("mem"), name: "worker", labels: {}, structure: "artifact", templates: {} },
+    scoring: { scorer: "hybrid", a: 0.4, entailmentTemplate: "This is about {}." },
+    ...{ embeddingModel: `openai:${new URL(model.url).host}/fake-model`, createdAt: Date.now() },
+  });
+  return { tenant: "default", memory: id };
+}
+
+const insert = (name: string, into = scope): Promise<JobRecord> =>
+  client.submit({ kind: "insert", ...into, payload: { tree: { type: "Day", attributes: { name } } } });
 
 const inState = (id: string, state: JobRecord["state"]): Promise<JobRecord> =>
   until(async () => {
@@ -162,9 +177,46 @@ test("a job that does not end before the stop's time is over is given back, and 
   expect(await inState(id, "completed")).toMatchObject({ result: { inserted: 1 } });
 });
 
+test("cancelling a running insert ends its call of the model, and nothing of it is stored", async () => {
+  await start();
+  const own = await newMemory();
+  const said = "cancelled while it runs";
+  model.misbehaveWhen((texts) => (texts.some((text) => text.includes(said)) ? { kind: "hang" } : undefined));
+  const { id } = await insert(said, own);
+  const call = await until(() => model.calls.find(({ body }) => JSON.stringify(body).includes(said)));
+  await client.cancel("default", id);
+  expect(await call.aborted).toBe(true);
+  expect(await inState(id, "cancelled")).toMatchObject({ error: { code: "cancelled" }, attempts: 1 });
+  expect(await stores.tree.getMemory(own)).toMatchObject({ revision: 0, nodes: 0 });
+});
+
 test("a worker whose parent is gone ends at once", async () => {
   const worker = await start();
   const ended = once(worker.channel, "exit");
   worker.channel.disconnect();
   expect((await ended)[0]).toBe(1);
+});
+
+test("a worker that is killed after a webhook was sent and before that is recorded: it is sent again under the same id", async () => {
+  const receiver = await startReceiver();
+  const webhooks = createWebhooks({ redis: redis.address, clock: systemClock, box: createSecretBox() });
+  await webhooks.create("default", "whk_killed", { url: receiver.url, events: END_STATES, kinds: JOB_KINDS });
+  receiver.behave(() => undefined);
+  const { id } = await insert("cancelled");
+  await client.cancel("default", id);
+  const worker = await start("maintain");
+  await until(() => receiver.received[0]);
+  await worker.kill();
+  receiver.behave(answers(204));
+  // As the supervisor of its only worker does; without it the lock has to expire.
+  await requeueActive(redis.address, { roles: ["maintain"] });
+  await start("maintain");
+  const delivered = await until(
+    async () => (await webhooks.deliveries("default", "whk_killed", { limit: 1, state: "delivered" }))[0],
+  );
+  expect(delivered).toMatchObject({ job: id, event: "cancelled", attempts: 2 });
+  expect(receiver.received.map(({ headers }) => headers["webhook-id"])).toEqual([delivered.id, delivered.id]);
+  await webhooks.remove("default", "whk_killed");
+  await webhooks.close();
+  receiver.close();
 });
