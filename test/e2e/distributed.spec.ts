@@ -13,6 +13,7 @@ import { ApiClient } from "../support/api-client.js";
 import { startNeo4j, type TestNeo4j } from "../support/neo4j.js";
 import { startQdrant, type TestQdrant } from "../support/qdrant.js";
 import { startRedis, type TestRedis } from "../support/redis.js";
+import { tracesInRedis } from "../support/traces.js";
 import { until } from "../support/until.js";
 import { setUp, startWorkerProcess, type WorkerProcess } from "../support/worker.js";
 
@@ -157,6 +158,47 @@ const missing = "skipped" in graph || "skipped" in points;
     await until(async () => (await drift()).points === 0 || undefined, PATIENCE_MS);
   });
 
+  test("deleting a tenant leaves nothing of it in any store", async () => {
+    const { id } = (await client.call("POST", "/v1/admin/tenants", { body: { name: "gone" } })).body;
+    const body = { scopes: ["read", "write"], tenant: id };
+    const { key } = (await client.call("POST", "/v1/admin/keys", { body })).body;
+    const own = new ApiClient(api.url, key);
+    const memory = await own.memory();
+    const children = ["roots", "branches"].map((text) => ({ type: "Day", attributes: { text } }));
+    const inserted = await own.insert(memory, { tree: { type: "Trip", children } });
+    expect(inserted.body.state).toBe("completed");
+    expect((await own.query(memory, { query: '//Day[node~="trees"]' })).status).toBe(200);
+    const driver = neo4j.driver(uri);
+    const nodes = async (): Promise<readonly string[]> => {
+      const { records } = await driver.executeQuery(
+        "MATCH (n) WHERE any(name IN keys(n) WHERE toStringOrNull(n[name]) CONTAINS $id) RETURN labels(n)[0] AS label",
+        { id },
+      );
+      return records.map((record) => String(record.get("label")));
+    };
+    const qdrant = new QdrantClient({ url, checkCompatibility: false });
+    const filter = { must: [{ key: "tenant", match: { value: id } }] };
+    const vectors = async (): Promise<number> => {
+      let sum = 0;
+      for (const { name } of (await qdrant.getCollections()).collections)
+        sum += (await qdrant.count(name, { filter })).count;
+      return sum;
+    };
+    expect((await nodes()).length).toBeGreaterThan(3);
+    expect(await vectors()).toBeGreaterThan(0);
+    const deleted = await client.call("DELETE", `/v1/admin/tenants/${id}`);
+    expect([deleted.status, deleted.body.state]).toEqual([200, "deleted"]);
+    expect(deleted.body["deleted"]).toMatchObject({ memories: 1, nodes: 3, keys: 1 });
+    expect(await vectors()).toBe(0);
+    // The memory's name stays until nobody can be left who writes for it; the next test waits for that.
+    expect((await nodes()).filter((label) => label !== "Tombstone")).toEqual([]);
+    await driver.close();
+    const bare = new Redis({ path: redis.address });
+    expect(await tracesInRedis(bare, id)).toEqual([]);
+    bare.disconnect();
+    expect((await own.call("GET", "/v1/memories")).status).toBe(401);
+  });
+
   test("deleting memories leaves nothing of them in any store", async () => {
     const { items } = (await client.call("GET", "/v1/memories?limit=100")).body as unknown as {
       items: { id: string }[];
@@ -170,7 +212,7 @@ const missing = "skipped" in graph || "skipped" in points;
     const driver = neo4j.driver(uri);
     const left = async (): Promise<readonly unknown[]> => {
       const { records } = await driver.executeQuery(
-        "MATCH (n) WHERE NOT n:Migration AND NOT n:TenantLock AND NOT n:ApiKey RETURN labels(n)[0] AS label, count(*) AS rows",
+        "MATCH (n) WHERE NOT n:Migration AND NOT n:TenantLock AND NOT n:ApiKey AND NOT n:Tenant RETURN labels(n)[0] AS label, count(*) AS rows",
       );
       return records.map((record) => record.toObject());
     };
