@@ -105,9 +105,10 @@ test("what is wrong between variables is listed together with what is wrong in o
 
 test("tenants have limits unless they are told to have none", () => {
   expect(parseConfig({}).tenantLimits).toEqual({
-    ...{ requestsPerSecond: LIMITS.tenantRequestsPerSecond, queuedJobs: LIMITS.tenantQueuedJobs },
-    ...{ queuedBytes: LIMITS.tenantQueuedBytes, inFlight: LIMITS.tenantInFlight },
+    ...{ requestsPerSecond: LIMITS.tenantRequestsPerSecond, burst: LIMITS.tenantBurst },
+    ...{ queuedJobs: LIMITS.tenantQueuedJobs, queuedBytes: LIMITS.tenantQueuedBytes, inFlight: LIMITS.tenantInFlight },
   });
+  expect(parseConfig({ ESPALIER_TENANT_REQUESTS_PER_SECOND: "5" }).tenantLimits).not.toHaveProperty("burst");
   const none = { ESPALIER_TENANT_REQUESTS_PER_SECOND: "unlimited", ESPALIER_TENANT_QUEUED_JOBS: "unlimited" };
   const quotas = { ESPALIER_TENANT_NODES: "0", ESPALIER_TENANT_BYTES: "1073741824" };
   expect(parseConfig({ ...none, ...quotas }).tenantLimits).toEqual({

@@ -104,7 +104,7 @@ const environment = z.object({
   /** Seals what is secret and must be read again (the secrets of webhooks); the same for API and workers. */
   ESPALIER_SECRETS_KEY: z.string().min(16, "must have at least 16 characters").optional(),
   /** Limits of tenants whose record has none of its own. */
-  ESPALIER_TENANT_REQUESTS_PER_SECOND: positive.default(LIMITS.tenantRequestsPerSecond),
+  ESPALIER_TENANT_REQUESTS_PER_SECOND: positive.optional(),
   ESPALIER_TENANT_BURST: whole(1, Number.MAX_SAFE_INTEGER, "must be a whole number, at least 1").optional(),
   ESPALIER_TENANT_QUEUED_JOBS: count.default(LIMITS.tenantQueuedJobs),
   ESPALIER_TENANT_QUEUED_BYTES: count.default(LIMITS.tenantQueuedBytes),
@@ -235,9 +235,10 @@ function distributed(value: z.infer<typeof environment>): DistributedConfig | un
 }
 
 function tenantLimits(value: z.infer<typeof environment>): TenantLimits {
+  const { ESPALIER_TENANT_REQUESTS_PER_SECOND: requestsPerSecond, ESPALIER_TENANT_BURST: burst } = value;
   const limits = {
-    requestsPerSecond: value.ESPALIER_TENANT_REQUESTS_PER_SECOND,
-    burst: value.ESPALIER_TENANT_BURST,
+    requestsPerSecond: requestsPerSecond ?? LIMITS.tenantRequestsPerSecond,
+    burst: burst ?? (requestsPerSecond === undefined ? LIMITS.tenantBurst : undefined),
     queuedJobs: value.ESPALIER_TENANT_QUEUED_JOBS,
     queuedBytes: value.ESPALIER_TENANT_QUEUED_BYTES,
     inFlight: value.ESPALIER_TENANT_IN_FLIGHT,

@@ -97,6 +97,8 @@ export const LIMITS = {
   keyOverlapSeconds: 30 * 86_400,
   /** Requests of a tenant in a second unless it is told otherwise: far more than agents send, less than a loop gone wild. */
   tenantRequestsPerSecond: 1_000,
+  /** Requests of such a tenant that may come at once after a rest: thousands of agents that start together are no loop. */
+  tenantBurst: 10_000,
   /** Jobs of a tenant that wait in a lane, and their bytes, unless it is told otherwise: Redis holds them in memory. */
   tenantQueuedJobs: 10_000,
   tenantQueuedBytes: 256 * 1024 * 1024,

@@ -7,7 +7,7 @@ const DEFAULTS: TenantLimits = { requestsPerSecond: 1_000, burst: 10_000, queued
 /** Limits of one tenant that a test changes, and how often they were read. */
 function limitsOf(own: { limits?: TenantLimits }) {
   const record = { id: "ten_a", name: "a", createdAt: 0, weight: 1 };
-  const looks = { reads: 0, now: 0 };
+  const looks = { reads: 0, now: 1 };
   const get = async () => {
     looks.reads += 1;
     return own.limits && { ...record, limits: own.limits };
@@ -34,9 +34,9 @@ test("limits are read once a second, however often they are asked for", async ()
   const { limits, looks } = limitsOf(own);
   await Promise.all(Array.from({ length: 10 }, () => limits.of("ten_a")));
   own.limits = { nodes: 2 };
-  looks.now = 999;
+  looks.now = 1_000;
   expect((await limits.of("ten_a")).nodes).toBe(1);
   expect(looks.reads).toBe(1);
-  looks.now = 1_001;
+  looks.now = 1_002;
   expect((await limits.of("ten_a")).nodes).toBe(2);
 });

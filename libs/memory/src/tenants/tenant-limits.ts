@@ -18,7 +18,7 @@ export function createTenantLimits(
   now: () => number,
 ): TenantLimitSource {
   const known = new LRUCache<string, TenantLimits>({
-    ...{ max: REMEMBERED_TENANTS, ttl: REMEMBERED_MS, perf: { now } },
+    ...{ max: REMEMBERED_TENANTS, ttl: REMEMBERED_MS, ttlResolution: 0, perf: { now } },
     fetchMethod: async (tenant) => limitsOf(defaults, (await tenants.get(tenant))?.limits ?? {}),
   });
   return { of: async (tenant) => (await known.fetch(tenant)) ?? defaults };
