@@ -119,7 +119,7 @@ export interface JobClient {
     id: string,
     options: { readonly after?: string; readonly signal: AbortSignal },
   ): AsyncIterable<JobEvent>;
-  /** Jobs by queue and state, for the backlog gauges. */
+  /** Jobs by queue and state, for the backlog gauges; `due` are delayed ones whose time has come, `dead` the dead letters. */
   counts(): Promise<Readonly<Record<JobKind, Readonly<Record<string, number>>>>>;
   /** Resolves if Redis answers within its time-out. */
   ping(): Promise<void>;

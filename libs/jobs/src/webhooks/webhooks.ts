@@ -13,6 +13,9 @@ import type { Delivery, Webhook, WebhookWish } from "./types.js";
 /** Changes of one webhook at the same time that are tried again: each try lost against another that won. */
 const CHANGE_TRIES = 20;
 
+/** Secrets before the newest that still sign. */
+const SECRETS_BEFORE = 2;
+
 /** Deliveries of a log that are read at once. */
 const LOG_CHUNK = 100;
 
@@ -134,8 +137,9 @@ class RedisWebhooks implements Webhooks {
     const sealed = this.#box.seal(secret);
     const until = this.#clock.now() + RETENTION_SECONDS.webhookSecret * 1_000;
     const changed = await this.#replace(tenant, id, false, (stored) => {
-      const [before] = stored.secrets;
-      return { ...stored, secrets: [{ sealed }, ...(before === undefined ? [] : [{ ...before, until }])] };
+      // Also the one before that, while it lasts: a rotation whose answer was lost must not end the one that is in use.
+      const before = stored.secrets.map((secret) => ({ ...secret, until: secret.until ?? until }));
+      return { ...stored, secrets: [{ sealed }, ...before.slice(0, SECRETS_BEFORE)] };
     });
     return { webhook: await this.#shown(tenant, id, changed), secret };
   }
