@@ -155,8 +155,8 @@ export const LIMITS = {
   relayTenantRows: 10_000,
   /** Milliseconds that one request to the vector store may take: far more than the slowest healthy one, less than a caller waits. */
   storeCallMs: 15_000,
-  /** Further attempts of one request to the vector store after a lost connection, over some 6 s: a restart takes no longer. */
-  storeCallRetries: 5,
+  /** Further attempts of one request to the vector store after a lost connection, over some 3 s: five runs of a query fit into the time that its caller waits. */
+  storeCallRetries: 4,
   /** Connections of a process to the vector store: 100 queries at once wait for one another's answers, not for sockets. */
   storeConnections: 64,
   /** Points named in one request, or on one page, of the vector store: 4 ms of its work. */

@@ -12,6 +12,7 @@ beforeAll(async () => {
 afterEach(async () => {
   bench.redis.thaw();
   await bench.redis.start();
+  await bench.bare().config("SET", "maxmemory", "0");
   await bench.reset();
 });
 afterAll(() => bench.close());
@@ -69,6 +70,22 @@ test("a full Redis answers that the queue is away, and takes jobs again when the
   await expect(client.submit(request("insert"))).rejects.toMatchObject(down);
   await bare.config("SET", "maxmemory", "0");
   expect(await client.submit(request("insert"))).toMatchObject({ state: "queued" });
+});
+
+test("a job whose attempts were spent on a full Redis runs when there is room", async () => {
+  const queues = { ...bench.settings.queues, insert: { ...bench.settings.queues.insert, attempts: 1 } };
+  const client = bench.client({ queues });
+  const bare = bench.bare();
+  const [gate, trouble] = [Promise.withResolvers<string>(), Promise.withResolvers<Error>()];
+  await bench.workers({ insert: () => gate.promise }, { onError: trouble.resolve });
+  const { id } = await client.submit(request("insert"));
+  await untilState(client, id, "active");
+  await bare.config("SET", "maxmemory", "1mb");
+  gate.resolve("run");
+  // Neither its end nor its failure can be written.
+  expect((await trouble.promise).message).toContain("OOM");
+  await bare.config("SET", "maxmemory", "0");
+  expect(await untilState(client, id, "completed")).toMatchObject({ result: "run" });
 });
 
 test("a job that its lane refuses leaves no status behind", async () => {

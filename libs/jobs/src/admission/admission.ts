@@ -216,6 +216,11 @@ export class Admission {
     if (over) return this.#deliver(lane, await lane.finish(job.id));
     const queued = await this.queue(kind).getJob(job.id);
     if (queued === undefined) return this.#deliver(lane, [job]);
+    if (queued.finishedOn !== undefined) {
+      // Its queue gave it up while Redis took no word of that: to whoever asks for the job it has not ended.
+      await queued.remove();
+      return this.#deliver(lane, [job]);
+    }
     if (await this.#waitsWrongly(kind, job.id)) await queued.promote();
   }
 
