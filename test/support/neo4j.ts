@@ -37,8 +37,8 @@ export interface TestNeo4j {
   readonly uri: string;
   /** SIGKILL, as a crash would. */
   kill(): Promise<void>;
-  /** Starts it again with the data it had; ready when it answers. */
-  start(): Promise<void>;
+  /** Starts it again with the data it had, and more lines of configuration until the next start; ready when it answers. */
+  start(...settings: readonly string[]): Promise<void>;
   /** SIGSTOP and SIGCONT: a server that is there but does not answer. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
@@ -103,8 +103,7 @@ async function open(home: string, options: { readonly password?: string; readonl
   for (const folder of ["conf", "data", "logs", "run", "plugins", "import"]) {
     await mkdir(join(home, folder), { recursive: true });
   }
-  await writeFile(join(home, "conf", "neo4j.conf"), configuration(port, options.password !== undefined));
-  const server = new Server(home, uri);
+  const server = new Server(home, uri, configuration(port, options.password !== undefined));
   await server.start();
   if (options.password !== undefined) await setPassword(uri, options.password);
   return server;
@@ -114,9 +113,11 @@ class Server implements TestNeo4j {
   constructor(
     private readonly home: string,
     readonly uri: string,
+    private readonly configuration: string,
   ) {}
 
-  async start(): Promise<void> {
+  async start(...settings: readonly string[]): Promise<void> {
+    await writeFile(join(this.home, "conf", "neo4j.conf"), `${this.configuration}${settings.join("\n")}\n`);
     await rm(join(this.home, "server.pid"), { force: true });
     const watchdog = join(import.meta.dirname, `neo4j-watchdog${import.meta.filename.slice(-3)}`);
     spawn(process.execPath, ["--no-warnings", watchdog, String(RUN), this.home, ...command(this.home)], {

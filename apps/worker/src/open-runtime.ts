@@ -1,4 +1,4 @@
-import { randomId, systemClock, type Config } from "#core";
+import { LIMITS, randomId, systemClock, type Config } from "#core";
 import {
   createBackground,
   createDeliveries,
@@ -112,7 +112,7 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
     warmUp: async () => {
       await services.embeddingModels.get(services.embeddingModels.default);
     },
-    sweep: () => stores.blobs.sweep(systemClock.now()),
+    sweep: () => stores.blobs.sweep(systemClock.now() - LIMITS.clockSkewMs),
     finishDeletions: (options) => finishDeletions({ ...stores, queues: eraser, now: () => systemClock.now() }, options),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

@@ -151,6 +151,8 @@ export const LIMITS = {
   storeLockWaitMs: 20_000,
   /** Bytes of keys, vectors and postings that a process holds of the memories it reads (about 300,000 nodes of 384 dimensions). */
   memoryImageBytes: 512 * 1024 * 1024,
+  /** Milliseconds by which clocks of processes may differ: what another one said would expire stays so much longer. */
+  clockSkewMs: 2 * 3_600_000,
   /** Rows of a tenant that one count of the outbox goes through: more says no more. */
   relayTenantRows: 10_000,
   /** Milliseconds that one request to the vector store may take: far more than the slowest healthy one, less than a caller waits. */

@@ -117,9 +117,10 @@ SET m.revision = toInteger($revision), m.allocated = toInteger($revision), m.nod
 CREATE (:Revision {memory: $memory, revision: toInteger($revision), author: $author, message: $message,
   time: toInteger($time)})
 CREATE (:Inbox {memory: $memory, job: $job, step: $step, revision: toInteger($revision), result: $result,
-  time: toInteger($time)})`,
+  time: timestamp()})`,
+  /** By the server's clock: a worker whose own is wrong forgets nothing that can be asked for. */
   forgetInbox: `
-MATCH (i:Inbox) WHERE i.memory = $memory AND i.time < toInteger($before)
+MATCH (i:Inbox) WHERE i.memory = $memory AND i.time < timestamp() - toInteger($keepMs)
 WITH i LIMIT toInteger($limit)
 DELETE i`,
 } as const;

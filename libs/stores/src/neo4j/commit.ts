@@ -283,7 +283,7 @@ class Commit {
     const { inbox, author, message, time } = this.change;
     const result = JSON.stringify(this.change.result ?? null);
     await transaction.run(COMMIT.forgetInbox, {
-      ...{ memory: this.#memory, before: time - RETENTION_SECONDS.inbox * 1_000, limit: FORGOTTEN_ROWS },
+      ...{ memory: this.#memory, keepMs: RETENTION_SECONDS.inbox * 1_000, limit: FORGOTTEN_ROWS },
     });
     await transaction.run(COMMIT.finish, {
       ...{ memory: this.#memory, revision: plan.revision, nodes: plan.counts.nodes, tokens: plan.counts.tokens },

@@ -296,32 +296,75 @@ await describeWithNeo4j("a Neo4j that fails", () => {
     });
   });
 
-  test("killed in the middle of a large change set, nothing half-visible is left, and a repeat completes it", async () => {
+  /** Written in transactions of fifty states. */
+  const long = change(1, { states: large("b", LONG), result: { inserted: LONG } });
+
+  test("killed in the middle of a large change set and of queries: both say so, and nothing half-visible is left", async () => {
     const tree = new Neo4jTreeStore(database, SMALL_BATCHES);
     await tree.createMemory(TENANT, newMemory(SCOPE.memory));
     await tree.commit(SCOPE, change(0, { states: [state("a0", "A")] }));
-    const set = change(1, { states: large("b", LONG), result: { inserted: LONG } });
-    const broken = codeOf(tree.commit(SCOPE, set));
+    const broken = codeOf(tree.commit(SCOPE, long));
     const staged = "MATCH (s:Staged) WHERE s.batch > 0 RETURN s.batch AS batch";
     while ((await database.read((transaction) => transaction.run(staged))).length === 0);
+    const asked = codeOf(askOn(tree));
     await server.kill();
-    expect(await broken).toBe("store_unavailable");
-    await server.start();
+    expect([await broken, await asked]).toEqual(["store_unavailable", "store_unavailable"]);
+    await server.start("server.databases.default_to_read_only=true");
     expect(idsOf(await tree.scan(SCOPE, { limit: LONG }))).toEqual(["nod_a0"]);
     expect(await leftovers(database)).not.toEqual(NOTHING);
-    const again = await tree.commit(SCOPE, set);
+  });
+
+  test("that is read-only answers queries, and says what it is to writers", async () => {
+    const tree = new Neo4jTreeStore(database);
+    const before = await leftovers(database);
+    for (const write of [tree.commit(SCOPE, change(1, {})), tree.createMemory(TENANT, newMemory("another"))]) {
+      await expect(write).rejects.toMatchObject({
+        code: "store_unavailable",
+        message: expect.stringContaining("read-only"),
+      });
+    }
+    expect(await tree.getMemory(SCOPE)).toMatchObject({ revision: 1, nodes: 1 });
+    expect(await leftovers(database)).toEqual(before);
+  });
+
+  test("that has no room for a transaction says so; what is small enough, or comes again, is written once", async () => {
+    await server.kill();
+    await server.start("db.memory.transaction.max=8m");
+    const tree = new Neo4jTreeStore(database, SMALL_BATCHES);
+    const again = await tree.commit(SCOPE, long);
     expect(again).toMatchObject({ repeated: false, result: { inserted: LONG } });
     expect(await tree.getMemory(SCOPE)).toMatchObject({ nodes: LONG + 1, revision: again.revision });
-    expect(await tree.commit(SCOPE, set)).toEqual({ ...again, repeated: true });
+    expect(await tree.commit(SCOPE, long)).toEqual({ ...again, repeated: true });
+    expect(await leftovers(database)).toEqual(NOTHING);
+    const heavy = large("c", 400).map((one) => ({ ...one, text: one.id.padEnd(40_000, " x") }));
+    const tooMuch = new Neo4jTreeStore(database).commit(SCOPE, change(again.revision, { states: heavy }));
+    await expect(tooMuch).rejects.toMatchObject({
+      code: "store_unavailable",
+      message: expect.stringContaining("memory"),
+    });
+    expect(await tree.getMemory(SCOPE)).toMatchObject({ nodes: LONG + 1, revision: again.revision });
     expect(await leftovers(database)).toEqual(NOTHING);
   });
 
-  test("that says nothing is given up on in time", async () => {
-    const hasty = new Database({ url: server.uri, user: "neo4j", password: "correct horse", callMs: 1_000 });
+  test("that says nothing is given up on in time, by queries and by writers, whose change is made once", async () => {
+    const options = { url: server.uri, user: "neo4j", password: "correct horse" };
+    const hasty = new Database({ ...options, callMs: 1_000 });
+    const tree = new Neo4jTreeStore(hasty);
+    const patient = new Neo4jTreeStore(database);
+    const { revision, nodes } = await patient.getMemory(SCOPE);
+    const set = change(revision, { states: [state("d0", "A")] });
     await hasty.ping();
     await server.freeze();
-    expect(await codeOf(hasty.ping())).toBe("store_unavailable");
+    const calls = [hasty.ping(), tree.scan(SCOPE, { limit: 5 }), tree.commit(SCOPE, set)].map(codeOf);
+    expect(await Promise.all(calls)).toEqual(calls.map(() => "store_unavailable"));
     await server.thaw();
+    await patient.commit(SCOPE, set);
     await hasty.close();
+    expect(await patient.getMemory(SCOPE)).toMatchObject({ revision: revision + 1, nodes: nodes + 1 });
   });
 });
+
+/** Asks until there is no answer. */
+async function askOn(tree: Neo4jTreeStore): Promise<never> {
+  for (;;) await tree.scan(SCOPE, { limit: 1 });
+}

@@ -11,9 +11,17 @@ const ADVICE: readonly (readonly [code: string, advice: string])[] = [
     "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
     "the database is read-only: check the server's configuration",
   ],
+  [
+    "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase",
+    "the database is read-only: check the server's configuration",
+  ],
   ["Neo.ClientError.General.WriteOnReadOnlyAccessMode", "the database is read-only: check the user's role"],
   ["Neo.ClientError.Cluster.NotALeader", "the server takes no writes: use the neo4j:// scheme for a cluster"],
   ["Neo.ClientError.Transaction.TransactionTimedOut", "a transaction took too long: check the server's load"],
+  [
+    "Neo.ClientError.General.TransactionOutOfMemoryError",
+    "a transaction took more memory than it may: raise db.memory.transaction.max",
+  ],
   ["Neo.TransientError.General.MemoryPoolOutOfMemoryError", "it ran out of memory: give it more heap"],
   ["Neo.TransientError.General.OutOfMemoryError", "it ran out of memory: give it more heap"],
   ["Neo.TransientError", "it was busy: its locks or resources were taken"],

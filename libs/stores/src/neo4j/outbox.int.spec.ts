@@ -73,6 +73,34 @@ await describeWithNeo4j("Neo4j", (uri) => {
       expect([...taken].sort()).toEqual(dead.map(nameOf).sort());
     });
 
+    test("a worker whose clock is an hour wrong takes no row of a claim that lasts, and forgets no step", async () => {
+      const { outbox, tree } = apart;
+      const scope = await newScope(apart, states(4));
+      const { tenant } = scope;
+      const claims = ["right", "early", "late"].map((name) => `${name}-${tenant}`);
+      expect(await outbox.claim(tenant, { ...LEASE, id: claims[0] ?? "", rows: 2 })).toHaveLength(2);
+      const skewed = jest.spyOn(Date, "now");
+      try {
+        for (const [at, hours] of [1, -1].entries()) {
+          skewed.mockReturnValue(new Date().getTime() + hours * 3_600_000);
+          const own = claims[at + 1] ?? "";
+          expect(await outbox.claim(tenant, { ...LEASE, id: own, rows: 1 })).toHaveLength(1);
+          expect(await outbox.claimed(own, LEASE.leaseMs)).toHaveLength(1);
+        }
+      } finally {
+        skewed.mockRestore();
+      }
+      expect(await outbox.claim(tenant, { ...LEASE, id: "none" })).toEqual([]);
+      expect(
+        (await Promise.all(claims.map((id) => outbox.claimed(id, LEASE.leaseMs)))).map((rows) => rows.length),
+      ).toEqual([2, 1, 1]);
+      const { revision } = await tree.getMemory(scope);
+      const first = change(revision, { time: 0 });
+      await tree.commit(scope, first);
+      await tree.commit(scope, change(revision + 1, { time: Date.now() + 365 * 86_400_000 }));
+      expect(await tree.commit(scope, first)).toMatchObject({ repeated: true, revision: revision + 1 });
+    });
+
     test("whatever commits while a field is tracked has its row", async () => {
       const { outbox } = apart;
       const scope = await newScope(apart, states(1_500));
