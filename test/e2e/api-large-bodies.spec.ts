@@ -1,10 +1,12 @@
 /** Bodies over LIMITS.inlineBodyBytes are parsed and checked in a thread: the same answers, and others do not wait. */
 import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
+import { request, type ClientRequest } from "node:http";
 import { LIMITS } from "#core";
 import type { BodyThreads } from "../../apps/api/src/bodies/body-threads.js";
 import { openApiBench, type ApiBench } from "../support/api-bench.js";
 import type { Answer } from "../support/api-client.js";
 import { bodyThreadsOfSources } from "../support/body-threads.js";
+import { until } from "../support/until.js";
 
 /** White space behind a JSON text makes a large body of it that says the same. */
 const PADDING = " ".repeat(LIMITS.inlineBodyBytes);
@@ -101,6 +103,38 @@ test("a large insert runs, and its Idempotency-Key is honoured", async () => {
   const other = await bench.client.call("POST", insertPath(), { ...call, body: { tree: { ...tree, type: "Night" } } });
   expect([other.status, other.body.code]).toEqual([409, "idempotency_conflict"]);
 });
+
+test("large bodies that never arrive keep no other tenant's out, nor what is small", async () => {
+  const call = (key: string, padding: string): Promise<Answer> =>
+    bench.client.call("POST", "/v1/query/parse", { key, raw: `{"query": "//Day"}${padding}` });
+  const other = await bench.key({ tenant: "ten_other" });
+  const { key } = bench.client;
+  const uploads = Array.from({ length: LIMITS.largeBodiesWaiting }, () => slowUpload(key));
+  try {
+    const refused = await until(async () => {
+      const answer = await call(key, PADDING);
+      return answer.status === 200 ? undefined : answer;
+    });
+    expect([refused.status, refused.body.code]).toEqual([503, "too_many_large_bodies"]);
+    expect(refused.headers.get("retry-after")).not.toBeNull();
+    expect((await call(key, "")).status).toBe(200);
+    expect((await call(other, PADDING)).status).toBe(200);
+  } finally {
+    for (const upload of uploads) upload.destroy();
+  }
+  await until(async () => ((await call(key, PADDING)).status === 200 ? true : undefined));
+});
+
+/** A request that says that a large body comes, and sends a byte of it. */
+function slowUpload(key: string): ClientRequest {
+  const upload = request(`${bench.api.url}/v1/query/parse`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", "content-length": 1_000_000 },
+  });
+  upload.on("error", () => undefined);
+  upload.write("{");
+  return upload;
+}
 
 test(
   "while 30 MB are checked, other requests are answered",

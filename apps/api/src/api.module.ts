@@ -1,5 +1,6 @@
 import { Module, type DynamicModule } from "@nestjs/common";
 import { APP_FILTER } from "@nestjs/core";
+import { Authenticator } from "./auth/authenticator.js";
 import { Bodies } from "./bodies/bodies.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "./dependencies.js";
 import { DriftController } from "./drift/drift.controller.js";
@@ -26,7 +27,7 @@ import { TenantsService } from "./tenants/tenants.service.js";
 /** The API in one module: controllers that delegate, services that hold no state, everything else a parameter. */
 @Module({})
 export class ApiModule {
-  static with(dependencies: ApiDependencies): DynamicModule {
+  static with(dependencies: ApiDependencies, authenticator: Authenticator): DynamicModule {
     return {
       module: ApiModule,
       controllers: [
@@ -42,6 +43,7 @@ export class ApiModule {
       ],
       providers: [
         { provide: API_DEPENDENCIES, useValue: dependencies },
+        { provide: Authenticator, useValue: authenticator },
         { provide: Bodies, useValue: new Bodies(dependencies.bodyThreads) },
         { provide: APP_FILTER, useClass: ProblemFilter },
         MemoriesService,

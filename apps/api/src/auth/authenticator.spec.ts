@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { EspalierError } from "#core";
 import { NO_TENANT, type ApiKey, type KeyStore, type Tenant } from "#memory";
 import { Authenticator } from "./authenticator.js";
 import { hashSecret, newSecret } from "./secret.js";
@@ -55,6 +56,26 @@ test("a revoked key stops working at once in the process that revoked it", async
   hashes.clear();
   authenticator.forget();
   await expect(authenticator.authenticate(`Bearer ${secret}`)).rejects.toMatchObject({ code: "unauthorized" });
+});
+
+test("a key is refused once it is revoked, and not because the store is away", async () => {
+  const secret = newSecret();
+  const { store, hashes } = storeWith(secret);
+  let away = false;
+  const byHash = (hash: string): Promise<ApiKey | undefined> => {
+    return away ? Promise.reject(new EspalierError("store_unavailable", "Away.")) : store.byHash(hash);
+  };
+  const authenticator = new Authenticator({ byHash }, tenants, { now: () => 0 });
+  const refuses = (): Promise<boolean> => {
+    authenticator.forget();
+    return authenticator.refuses(`Bearer ${secret}`);
+  };
+  expect(await refuses()).toBe(false);
+  away = true;
+  expect(await refuses()).toBe(false);
+  away = false;
+  hashes.clear();
+  expect(await refuses()).toBe(true);
 });
 
 test("headers that are no bearer keys are refused without a look-up", async () => {

@@ -50,6 +50,16 @@ export class Authenticator {
     return key;
   }
 
+  /** Whether a key that was let in would be refused by now. While the store is away nobody can tell, and it is not. */
+  async refuses(header: string | undefined): Promise<boolean> {
+    try {
+      await this.authenticate(header);
+      return false;
+    } catch (error) {
+      return error instanceof EspalierError && error.kind.status < 500;
+    }
+  }
+
   /** Forgets every key: keys or tenants have changed. */
   forget(): void {
     this.#generation += 1;

@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import type { JobEvent, JobRecord } from "#jobs";
@@ -53,6 +53,12 @@ class StuckResponse extends EventEmitter {
   }
 }
 
+/** A stream to a client whose key stays good. */
+const streamTo = (response: StuckResponse) => ({
+  ...{ response: response.asResponse(), headers: {}, abort: new AbortController() },
+  isRefused: async () => false,
+});
+
 test("an event is what an EventSource reads back", () => {
   const read: EventSourceMessage[] = [];
   createParser({ onEvent: (message) => read.push(message) }).feed(formatEvent(event("5-0")));
@@ -75,7 +81,7 @@ test("nothing is pulled from the job while the client does not read, and a clien
   }
   const response = new StuckResponse();
   const abort = new AbortController();
-  await streamEvents({ response: response.asResponse(), headers: {}, events: endless(), abort, stalledMs: 30 });
+  await streamEvents({ ...streamTo(response), events: endless(), abort, stalledMs: 30 });
   expect(pulled).toBe(1);
   expect(response.destroyed).toBe(true);
   expect(abort.signal.aborted).toBe(true);
@@ -89,8 +95,26 @@ test("a client that reads slowly gets everything, in order", async () => {
   const reader = setInterval(() => {
     response.read();
   }, 2);
-  await streamEvents({ response: response.asResponse(), headers: {}, events: three(), abort: new AbortController() });
+  await streamEvents({ ...streamTo(response), events: three() });
   clearInterval(reader);
   expect(response.written.map((text) => /^id: (\S+)/.exec(text)?.[1])).toEqual(["1-0", "2-0", "3-0"]);
   expect(response.ended).toBe(true);
+});
+
+test("a stream ends when the key of its client is refused", async () => {
+  let asked = 0;
+  const response = new StuckResponse();
+  const stream = streamTo(response);
+  async function* silent(): AsyncGenerator<JobEvent> {
+    await once(stream.abort.signal, "abort");
+    yield event("1-0");
+  }
+  const isRefused = async (): Promise<boolean> => {
+    asked += 1;
+    return asked === 3;
+  };
+  await streamEvents({ ...stream, events: silent(), isRefused, heartbeatMs: 1 });
+  expect(asked).toBeGreaterThanOrEqual(3);
+  expect(response.ended).toBe(true);
+  expect(response.written.join("")).not.toContain("job_1");
 });

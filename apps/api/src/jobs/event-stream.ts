@@ -18,6 +18,8 @@ export interface EventStreamOptions {
   readonly response: ServerResponse;
   readonly headers: Readonly<Record<string, string>>;
   readonly events: AsyncIterable<JobEvent>;
+  /** Whether the client's key is refused by now: asked with every heartbeat. A stream can be longer than its key lives. */
+  readonly isRefused: () => Promise<boolean>;
   /** Ends the stream. */
   readonly abort: AbortController;
   readonly heartbeatMs?: number;
@@ -25,7 +27,7 @@ export interface EventStreamOptions {
 }
 
 /**
- * Sends a job's events until the job has ended, the client leaves or the signal is aborted. Nothing is read from the job
+ * Sends a job's events until the job has ended, the client leaves, its key is refused or the signal is aborted. Nothing is read from the job
  * while the client's buffer is full, so a client that never reads costs one socket buffer, and its connection after
  * `stalledMs`.
  */
@@ -42,6 +44,9 @@ export async function streamEvents(options: EventStreamOptions): Promise<void> {
   });
   const heartbeat = setInterval(() => {
     if (!response.writableNeedDrain) response.write(": still here\n\n");
+    void options.isRefused().then((refused) => {
+      if (refused) abort.abort();
+    });
   }, heartbeatMs);
   heartbeat.unref();
   try {

@@ -2,6 +2,7 @@ import { Controller, Headers, Inject, Param, Query, Req, Res } from "@nestjs/com
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EspalierError, LIMITS } from "#core";
 import type { JobRecord } from "#jobs";
+import { Authenticator } from "../auth/authenticator.js";
 import { Bodies } from "../bodies/bodies.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { FromCaller, type Caller } from "../http/caller.js";
@@ -21,6 +22,7 @@ export class JobsController {
   constructor(
     private readonly jobs: JobsService,
     private readonly bodies: Bodies,
+    private readonly authenticator: Authenticator,
     @Inject(API_DEPENDENCIES) private readonly dependencies: ApiDependencies,
   ) {}
 
@@ -96,6 +98,7 @@ export class JobsController {
         response: reply.raw,
         headers: { "x-request-id": request.id },
         events: this.dependencies.jobs.events(caller.tenant, id, { ...(after !== undefined && { after }), signal }),
+        isRefused: () => this.authenticator.refuses(request.headers.authorization),
         abort,
       });
     } finally {
