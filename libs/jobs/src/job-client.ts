@@ -164,9 +164,7 @@ class RedisJobClient implements JobClient, QueueAges {
     // The worker that may have it hears of it at once; a queued job also leaves its queue, unless one just took it.
     await this.#call(async () => {
       await this.#redis.publish(this.#keys.control, token);
-      if (outcome !== "queued" || (await this.#admission.cancel(record.kind, token))) return;
-      await this.#admission.queue(record.kind).remove(token);
-      await this.#admission.finish(record.kind, token);
+      if (outcome === "queued") await this.#leaveQueue(record);
     });
     // Nobody will run it: a worker that took it meanwhile finds it cancelled before it reads its payload.
     if (outcome === "queued") await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));
@@ -319,7 +317,11 @@ class RedisJobClient implements JobClient, QueueAges {
         const told = this.#submitScript(record, request, watched);
         // Both leave in one write, and a connection keeps their order; the nodes of a cluster keep none between them.
         if (isCluster(this.#options.redis)) await told;
-        await Promise.all([told, this.#admitOrForget(record, request, admit)]);
+        const placed = this.#admitOrForget(record, request, admit);
+        const [status, place] = await Promise.allSettled([told, placed]);
+        // A full Redis can refuse the one and take the other: the caller is told that there is no job.
+        if (status.status === "rejected" && place.status === "fulfilled") await this.#leaveQueue(record).catch(ignore);
+        await Promise.all([told, placed]);
         return { record, fresh: true };
       }
       const [outcome, known] = await this.#submitScript(record, request, watched);
@@ -343,6 +345,14 @@ class RedisJobClient implements JobClient, QueueAges {
       const key = idempotency && this.#keys.idempotency(tenant, idempotency.key);
       if (key === undefined || (await this.#call(() => this.#redis.exists(key))) === 0) throw error;
     }
+  }
+
+  /** Takes a job out of its lane or its queue that nobody runs yet. */
+  async #leaveQueue({ kind, tenant, id }: Pick<JobRecord, "kind" | "tenant" | "id">): Promise<void> {
+    const token = queueJobId(tenant, id);
+    if (await this.#admission.cancel(kind, token)) return;
+    await this.#admission.queue(kind).remove(token);
+    await this.#admission.finish(kind, token);
   }
 
   /** Takes back the status of a job that was refused a place: the caller is told that there is none. */

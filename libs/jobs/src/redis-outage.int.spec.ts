@@ -88,6 +88,20 @@ test("a job whose attempts were spent on a full Redis runs when there is room", 
   expect(await untilState(client, id, "completed")).toMatchObject({ result: "run" });
 });
 
+test("a job that has a place and no status is taken back: who submitted it is told that there is none", async () => {
+  const client = bench.client();
+  const bare = bench.bare();
+  const list = `${bench.settings.prefix}:{ten_a}:jobs`;
+  await bare.set(list, "not a sorted set");
+  await expect(client.submit(request("insert"))).rejects.toMatchObject(down);
+  await bare.del(list);
+  expect(await client.counts()).toMatchObject({ insert: { waiting: 0 } });
+  expect(await client.backlog()).toMatchObject({ batch: { jobs: 0 } });
+  // Its memory is free for the next.
+  await bench.workers({ insert: async () => "next" });
+  expect(await client.submitAndWait(request("insert"), 5_000)).toMatchObject({ state: "completed" });
+});
+
 test("a job that its lane refuses leaves no status behind", async () => {
   const client = bench.client();
   const bare = bench.bare();
