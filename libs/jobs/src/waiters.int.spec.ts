@@ -32,7 +32,10 @@ test("5,000 idle waiters of one process share its connections, take little memor
   const client = bench.client({ callTimeoutMs: PATIENCE_MS });
   const bare = bench.bare();
   await client.ping();
-  const connections = async (): Promise<number> => String(await bare.client("LIST")).trim().split("\n").length;
+  const connections = async (): Promise<number> =>
+    String(await bare.client("LIST"))
+      .trim()
+      .split("\n").length;
   const [before, heap] = [await connections(), heapBytes()];
   const abort = new AbortController();
   const waits = Array.from({ length: WAITERS }, () => client.submitAndWait(request("maintain"), 600_000, abort.signal));
