@@ -47,3 +47,13 @@ test("instants order by seconds, then by decimals", () => {
     for (const [j, b] of instants.entries()) expect(Math.sign(compareInstants(a, b))).toBe(Math.sign(i - j));
   }
 });
+
+test("a value of 64 KiB of zeros behind the point is read at once", async () => {
+  const zeros = "0".repeat(65_000);
+  for (let times = 0; times < 8; times += 1) {
+    expect(parseInstant(`2026-05-01T10:00:00.${zeros}1Z`)?.fraction).toBe(`${zeros}1`);
+    expect(parseInstant(`2026-05-01T10:00:00.1${zeros}Z`)?.fraction).toBe("1");
+  }
+  // Lets the time-out of the test speak, if it took so long.
+  await new Promise(setImmediate);
+});

@@ -26,8 +26,15 @@ export function parseInstant(text: string): Instant | undefined {
   if (second === 60 && seconds % DAY_SECONDS !== 0) return undefined;
   return {
     seconds,
-    fraction: (parts[7] ?? "").replace(/0+$/u, ""),
+    fraction: withoutLastZeros(parts[7] ?? ""),
   };
+}
+
+/** By hand: an expression would try every zero as the first of the last ones, and a value has up to 64 KiB of them. */
+function withoutLastZeros(digits: string): string {
+  let end = digits.length;
+  while (digits.charAt(end - 1) === "0") end -= 1;
+  return digits.slice(0, end);
 }
 
 /** Negative, zero or positive as `a` is before, at or after `b`. O(decimals). */

@@ -23,3 +23,14 @@ test("an unbroken run of letters costs time in proportion to its length", async 
   // Surrogate pairs at the cuts survive: a lone half would cost three tokens of replacement characters.
   expect(count("𠀀".repeat(2_000))).toBeLessThanOrEqual(4 * 2_000);
 });
+
+test("runs that are nearly too long cost no more than others", async () => {
+  const count = await loadTokenCounter();
+  const piece = `${"abcdefgh".repeat(128)}1`;
+  const many = piece.repeat(63);
+  let tokens = 0;
+  for (let times = 0; times < 200; times += 1) tokens = count(many);
+  expect(tokens).toBe(countTokens(many));
+  // Lets the time-out of the test speak, if it took so long.
+  await new Promise(setImmediate);
+});

@@ -6,7 +6,8 @@ export type TokenCounter = (text: string) => number;
  * second. Runs longer than this many UTF-16 units are counted in slices, which can add a token a slice.
  */
 const RUN_UNITS = 1_024;
-const LONG_RUN = /[\p{L}\p{M}]{1025,}|[^\s\p{L}\p{N}]{1025,}|\s{1025,}/gu;
+/** Short ones match too: an expression that asks for long ones alone tries every place of a short one as their beginning. */
+const RUN = /[\p{L}\p{M}]+|[^\s\p{L}\p{N}]+|\s+/gu;
 /** Text that looks like a special token is text. */
 const AS_TEXT = { disallowedSpecial: new Set<string>() };
 
@@ -29,7 +30,7 @@ function slices(text: string): readonly string[] {
   if (text.length <= RUN_UNITS) return [text];
   const parts: string[] = [];
   let end = 0;
-  for (const match of text.matchAll(LONG_RUN)) {
+  for (const match of text.matchAll(RUN)) {
     let at = match.index;
     const stop = at + match[0].length;
     while (stop - at > RUN_UNITS) {
