@@ -97,6 +97,8 @@ test("agrees with another implementation wherever that one does not depart", () 
   }
 });
 
-test("a word as long as an attribute is stemmed at once", () => {
-  expect(stem("y".repeat(65_536)).length).toBeGreaterThan(65_000);
+test("a word as long as an attribute is stemmed at once", async () => {
+  for (let times = 0; times < 50; times += 1) expect(stem("y".repeat(65_536)).length).toBeGreaterThan(65_000);
+  // Lets the time-out of the test speak, if it took so long.
+  await new Promise(setImmediate);
 });

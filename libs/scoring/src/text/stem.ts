@@ -51,9 +51,11 @@ const STEP_4: readonly string[] = [
 /** `c` or `v` per UTF-16 unit; a `y` is a vowel after a consonant. O(length). */
 function shapeOf(word: string): string {
   let shape = "";
+  // Beside the shape, whose end costs its length to look at while it grows.
+  let last = "";
   for (const letter of word.split("")) {
-    const vowel = "aeiou".includes(letter) || (letter === "y" && shape.endsWith("c"));
-    shape += vowel ? "v" : "c";
+    last = "aeiou".includes(letter) || (letter === "y" && last === "c") ? "v" : "c";
+    shape += last;
   }
   return shape;
 }
