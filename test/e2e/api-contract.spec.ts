@@ -51,6 +51,7 @@ async function expectShape(operation: Operation, path: string, call: Call = {}, 
 
 beforeAll(async () => {
   bench = await openApiBench({
+    environment: { ESPALIER_WEBHOOK_NETWORKS: "127.0.0.1/32", ESPALIER_WEBHOOK_HTTP: "allowed" },
     startWorker: (config, jobSettings) => startWorker(config, { jobSettings }),
     models: (config) =>
       openEmbeddingModels(config.embedding, { modelsFolder: config.modelsFolder, now: () => Date.now() }),
@@ -198,6 +199,23 @@ describe("real answers have the shapes of the document", () => {
     const metrics = await expectShape(OPERATIONS.metrics, "/metrics");
     expect(metrics.text).toContain("espalier_queue_jobs");
     await expectShape(OPERATIONS.openApi, "/openapi.json");
+  });
+
+  test("usage, webhooks and their deliveries", async () => {
+    await expectShape(OPERATIONS.getUsage, "/v1/admin/usage");
+    // Nobody listens at the discard port.
+    const body = { url: "http://127.0.0.1:9/hook" };
+    const { body: made } = await expectShape(OPERATIONS.createWebhook, "/v1/webhooks", { body }, 201);
+    const path = `/v1/webhooks/${made.id}`;
+    await expectShape(OPERATIONS.listWebhooks, "/v1/webhooks");
+    await expectShape(OPERATIONS.getWebhook, path);
+    await expectShape(OPERATIONS.patchWebhook, path, { body: { name: "crm" } });
+    await expectShape(OPERATIONS.rotateWebhook, `${path}/rotate`);
+    expect((await bench.client.insert(memory, { tree: { type: "Day" } })).status).toBe(200);
+    const deliveries = await expectShape(OPERATIONS.listDeliveries, `${path}/deliveries`);
+    const again = `${path}/deliveries/${deliveries.body.items[0]?.id ?? ""}/redeliver`;
+    await expectShape(OPERATIONS.redeliver, again, {}, 202);
+    await expectShape(OPERATIONS.deleteWebhook, path);
   });
 
   test("cancelling what has ended, and deleting with counts", async () => {

@@ -191,7 +191,7 @@ describe("a refused request changes nothing", () => {
     for (const path of ["/v1/memories/", "/v1/jobs/", "/v1/memories//tree", "/v1/jobs//events"]) {
       refused(await bench.client.call("GET", path), 404, "route_not_found");
     }
-    for (const path of ["/", "/v1", "/v1/memories/x/edits", `/v1/memories/${memory}/search`, "/admin/queues", "/mcp"]) {
+    for (const path of ["/", "/v1", "/v1/memories/x/edits", `/v1/memories/${memory}/search`, "/admin/none", "/mcp"]) {
       refused(await bench.client.call("GET", path), 404, "route_not_found");
     }
     refused(await bench.client.call("POST", `/v1/memories/${memory}/ask`, { body: {} }), 404, "route_not_found");
@@ -206,7 +206,7 @@ describe("a refused request changes nothing", () => {
     const honours = new Set(ALL_OPERATIONS.filter(({ idempotent }) => idempotent !== undefined).map(({ id }) => id));
     expect([...honours].sort()).toEqual([
       ...["cancelJob", "createKey", "createMemory", "createTenant", "createWebhook", "deleteKey", "deleteMemory"],
-      ...["deleteWebhook", "insert", "patchMemory", "patchTenant", "patchWebhook", "redeliver", "repairDrift"],
+      ...["deleteTenant", "deleteWebhook", "insert", "patchMemory", "patchTenant", "patchWebhook", "redeliver", "repairDrift"],
       ...["replayDeadLetter", "replayDeadLetters", "retryJob", "rotateKey", "rotateWebhook"],
     ]);
     const document = (await bench.client.call("GET", "/openapi.json")).body;
