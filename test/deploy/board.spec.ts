@@ -26,7 +26,7 @@ const expressions = [...onBoard, ...inRules];
 /** Labels that Prometheus puts on every series of ours, and those that our metrics have. */
 const LABELS = [
   ...["job", "instance", "service", "le"],
-  ...["process", "queue", "outcome", "state", "lane", "model", "kind", "cache", "store", "op"],
+  ...["process", "queue", "outcome", "state", "lane", "model", "kind", "cache", "store", "op", "limit"],
 ];
 
 /** Names of series and labels of an expression, as Prometheus's own grammar reads it; `undefined` where it cannot. */
