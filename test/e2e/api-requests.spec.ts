@@ -206,7 +206,16 @@ describe("a refused request changes nothing", () => {
     const honours = new Set(ALL_OPERATIONS.filter(({ idempotent }) => idempotent !== undefined).map(({ id }) => id));
     expect([...honours].sort()).toEqual([
       ...["cancelJob", "createKey", "createMemory", "createTenant", "createWebhook", "deleteKey", "deleteMemory"],
-      ...["deleteTenant", "deleteWebhook", "insert", "patchMemory", "patchTenant", "patchWebhook", "redeliver", "repairDrift"],
+      ...[
+        "deleteTenant",
+        "deleteWebhook",
+        "insert",
+        "patchMemory",
+        "patchTenant",
+        "patchWebhook",
+        "redeliver",
+        "repairDrift",
+      ],
       ...["replayDeadLetter", "replayDeadLetters", "retryJob", "rotateKey", "rotateWebhook"],
     ]);
     const document = (await bench.client.call("GET", "/openapi.json")).body;

@@ -35,6 +35,8 @@ export interface Neo4jMissing {
 export interface TestNeo4j {
   /** `bolt://127.0.0.1:PORT`, the same after a restart. */
   readonly uri: string;
+  /** SIGTERM: it ends in order, so that it can be started read-only. */
+  stop(): Promise<void>;
   /** SIGKILL, as a crash would. */
   kill(): Promise<void>;
   /** Starts it again with the data it had, and more lines of configuration until the next start; ready when it answers. */
@@ -128,6 +130,12 @@ class Server implements TestNeo4j {
     await until(async () => (await answers(this.uri)) || undefined, START_MS);
   }
 
+  async stop(): Promise<void> {
+    const pid = await this.#pid();
+    process.kill(pid, "SIGTERM");
+    await until(() => !isAlive(pid) || undefined);
+  }
+
   async kill(): Promise<void> {
     const pid = await this.#pid();
     process.kill(pid, "SIGKILL");
@@ -184,9 +192,10 @@ function configuration(port: number, authenticated: boolean): string {
 }
 
 async function answers(uri: string): Promise<boolean> {
-  const driver = neo4j.driver(uri);
+  const driver = neo4j.driver(uri, undefined, { maxTransactionRetryTime: 0 });
   try {
-    await driver.getServerInfo();
+    // The server answers before its database does.
+    await driver.executeQuery("RETURN 1");
     return true;
   } catch (error) {
     return error instanceof neo4j.Neo4jError && error.code === "Neo.ClientError.Security.Unauthorized";

@@ -343,7 +343,13 @@ export const ERRORS = {
     title: "The webhook is disabled",
     advice: 'Mend what `disabled` names, then PATCH the webhook with {"enabled": true}.',
   },
-  too_many_webhooks: limit(409, "Too many webhooks", "Delete one, or widen another's events."),
+  too_many_webhooks: {
+    category: "conflict",
+    status: 409,
+    retryable: false,
+    title: "Too many webhooks",
+    advice: "Delete one, or widen another's events.",
+  },
   cancelled: {
     category: "conflict",
     status: 409,

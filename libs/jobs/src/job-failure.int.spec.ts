@@ -32,6 +32,25 @@ test("a retryable error is tried again, and the job is queued in between", async
   ]);
 });
 
+test("a job tells when its latest run began, while that runs as at its end", async () => {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  await bench.workers({
+    insert: async (_payload, { attempt }) => {
+      if (attempt === 1) throw overloaded();
+      await promise;
+    },
+  });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  const active = await until(async () => {
+    const record = await client.get("ten_a", id);
+    return record.attempts === 2 && record.state === "active" ? record : undefined;
+  });
+  resolve(undefined);
+  const { startedAt } = await untilState(client, id, "completed");
+  expect(active.startedAt).toBe(startedAt);
+});
+
 test("an error that is not retryable fails the job at its first run, with code, message and details", async () => {
   await bench.workers({
     insert: async () => {

@@ -74,8 +74,7 @@ if status[5] then return 'held' end
 if tonumber(status[2] or '0') > tonumber(ARGV[1]) then return 'fenced' end
 if status[4] then return 'cancel' end
 if not status[1] then redis.call('HSET', KEYS[1], unpack(ARGV, 6)) end
-redis.call('HSET', KEYS[1], 'state', 'active', 'attempts', ARGV[1])
-redis.call('HSETNX', KEYS[1], 'startedAt', ARGV[2])
+redis.call('HSET', KEYS[1], 'state', 'active', 'attempts', ARGV[1], 'startedAt', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[4], '*', 'type', 'state', 'state', 'active', 'attempts', ARGV[1], 'startedAt', ARGV[2])
 redis.call('PEXPIRE', KEYS[2], ARGV[5])

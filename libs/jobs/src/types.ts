@@ -25,6 +25,7 @@ export interface JobRecord {
   readonly state: JobState;
   readonly progress: { readonly done: number; readonly total: number };
   readonly createdAt: number;
+  /** Of the latest run. */
   readonly startedAt?: number;
   readonly finishedAt?: number;
   readonly attempts: number;

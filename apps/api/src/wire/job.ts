@@ -20,7 +20,7 @@ export const jobShape = z
     memory: z.string(),
     progress: z.strictObject({ done: z.number(), total: z.number() }),
     createdAt: instant,
-    startedAt: instant.optional(),
+    startedAt: instant.optional().meta({ description: "When its latest run began." }),
     finishedAt: instant.optional(),
     attempts: z.number().int(),
     result: z.unknown().optional().meta({ description: "Of a completed job; its shape is the kind's." }),

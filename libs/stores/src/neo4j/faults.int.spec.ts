@@ -300,7 +300,8 @@ await describeWithNeo4j("a Neo4j that fails", () => {
   const long = change(1, { states: large("b", LONG), result: { inserted: LONG } });
 
   test("killed in the middle of a large change set and of queries: both say so, and nothing half-visible is left", async () => {
-    const tree = new Neo4jTreeStore(database, SMALL_BATCHES);
+    const hasty = new Database({ url: server.uri, user: "neo4j", password: "correct horse", callMs: 5_000 });
+    const tree = new Neo4jTreeStore(hasty, SMALL_BATCHES);
     await tree.createMemory(TENANT, newMemory(SCOPE.memory));
     await tree.commit(SCOPE, change(0, { states: [state("a0", "A")] }));
     const broken = codeOf(tree.commit(SCOPE, long));
@@ -309,27 +310,13 @@ await describeWithNeo4j("a Neo4j that fails", () => {
     const asked = codeOf(askOn(tree));
     await server.kill();
     expect([await broken, await asked]).toEqual(["store_unavailable", "store_unavailable"]);
-    await server.start("server.databases.default_to_read_only=true");
-    expect(idsOf(await tree.scan(SCOPE, { limit: LONG }))).toEqual(["nod_a0"]);
+    await hasty.close();
+    await server.start("db.memory.transaction.max=8m");
+    expect(idsOf(await new Neo4jTreeStore(database).scan(SCOPE, { limit: LONG }))).toEqual(["nod_a0"]);
     expect(await leftovers(database)).not.toEqual(NOTHING);
   });
 
-  test("that is read-only answers queries, and says what it is to writers", async () => {
-    const tree = new Neo4jTreeStore(database);
-    const before = await leftovers(database);
-    for (const write of [tree.commit(SCOPE, change(1, {})), tree.createMemory(TENANT, newMemory("another"))]) {
-      await expect(write).rejects.toMatchObject({
-        code: "store_unavailable",
-        message: expect.stringContaining("read-only"),
-      });
-    }
-    expect(await tree.getMemory(SCOPE)).toMatchObject({ revision: 1, nodes: 1 });
-    expect(await leftovers(database)).toEqual(before);
-  });
-
   test("that has no room for a transaction says so; what is small enough, or comes again, is written once", async () => {
-    await server.kill();
-    await server.start("db.memory.transaction.max=8m");
     const tree = new Neo4jTreeStore(database, SMALL_BATCHES);
     const again = await tree.commit(SCOPE, long);
     expect(again).toMatchObject({ repeated: false, result: { inserted: LONG } });
@@ -361,6 +348,24 @@ await describeWithNeo4j("a Neo4j that fails", () => {
     await patient.commit(SCOPE, set);
     await hasty.close();
     expect(await patient.getMemory(SCOPE)).toMatchObject({ revision: revision + 1, nodes: nodes + 1 });
+  });
+
+  test("that is read-only answers queries, and says what it is to writers", async () => {
+    const tree = new Neo4jTreeStore(database);
+    const memory = await tree.getMemory(SCOPE);
+    await server.stop();
+    await server.start("server.databases.default_to_read_only=true");
+    for (const write of [
+      tree.commit(SCOPE, change(memory.revision, {})),
+      tree.createMemory(TENANT, newMemory("another")),
+    ]) {
+      await expect(write).rejects.toMatchObject({
+        code: "store_unavailable",
+        message: expect.stringContaining("read-only"),
+      });
+    }
+    expect(await tree.getMemory(SCOPE)).toEqual(memory);
+    expect(await leftovers(database)).toEqual(NOTHING);
   });
 });
 

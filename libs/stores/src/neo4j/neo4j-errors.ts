@@ -23,6 +23,7 @@ const ADVICE: readonly (readonly [code: string, advice: string])[] = [
     "a transaction took more memory than it may: raise db.memory.transaction.max",
   ],
   ["Neo.TransientError.General.MemoryPoolOutOfMemoryError", "it ran out of memory: give it more heap"],
+  ["Neo.TransientError.General.DatabaseUnavailable", "its database is starting, stopping or failed: see its log"],
   ["Neo.TransientError.General.OutOfMemoryError", "it ran out of memory: give it more heap"],
   ["Neo.TransientError", "it was busy: its locks or resources were taken"],
   ["Neo.DatabaseError", "it could not read or write its files: check its disk's space and its log"],
