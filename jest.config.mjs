@@ -9,6 +9,7 @@ export default {
   rootDir: ".",
   roots: ["<rootDir>/apps", "<rootDir>/libs", "<rootDir>/test", "<rootDir>/bench"],
   testMatch: ["**/*.spec.ts"],
+  testSequencer: "<rootDir>/test/support/longest-first.mjs",
   extensionsToTreatAsEsm: [".ts"],
   moduleNameMapper: { "^(\\.{1,2}/.*)\\.js$": "$1" },
   transform: { "^.+\\.ts$": ["@swc/jest"] },

@@ -77,11 +77,13 @@ const found = await storeServers();
       },
       ...{ begin: () => neo4j.away(), end: () => neo4j.back(), read: readTree },
     },
-    {
+  ];
+  if (LONG) {
+    faults.push({
       ...{ name: "qdrant-away", holds: "Qdrant is away for a while: searches are refused, vectors are caught up on" },
       ...{ begin: () => qdrant.away(), end: () => qdrant.back(), read: search },
-    },
-  ];
+    });
+  }
   if ("hang" in neo4j) {
     faults.push({
       ...{ name: "neo4j-hangs", holds: "Neo4j does not answer for a while: calls end by time, and what waits goes on" },

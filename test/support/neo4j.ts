@@ -192,6 +192,7 @@ function configuration(port: number, authenticated: boolean): string {
 }
 
 async function answers(uri: string): Promise<boolean> {
+  // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- options of the driver are plain objects
   const driver = neo4j.driver(uri, undefined, { maxTransactionRetryTime: 0 });
   try {
     // The server answers before its database does.

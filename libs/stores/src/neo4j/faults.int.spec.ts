@@ -19,7 +19,7 @@ jest.setTimeout(240_000);
 const LARGE = 600;
 const SMALL_BATCHES = { batchStates: 50 };
 /** Takes long enough to be killed within. */
-const LONG = 2_000;
+const LONG = 800;
 
 const large = (prefix: string, length = LARGE): readonly NewState[] =>
   Array.from({ length }, (_, at) => state(`${prefix}${String(at).padStart(5, "0")}`, "Turn"));
@@ -323,7 +323,7 @@ await describeWithNeo4j("a Neo4j that fails", () => {
     expect(await tree.getMemory(SCOPE)).toMatchObject({ nodes: LONG + 1, revision: again.revision });
     expect(await tree.commit(SCOPE, long)).toEqual({ ...again, repeated: true });
     expect(await leftovers(database)).toEqual(NOTHING);
-    const heavy = large("c", 400).map((one) => ({ ...one, text: one.id.padEnd(40_000, " x") }));
+    const heavy = large("c", 260).map((one) => ({ ...one, text: one.id.padEnd(40_000, " x") }));
     const tooMuch = new Neo4jTreeStore(database).commit(SCOPE, change(again.revision, { states: heavy }));
     await expect(tooMuch).rejects.toMatchObject({
       code: "store_unavailable",
