@@ -1,6 +1,7 @@
-import { createRequire } from "node:module";
+import sequencer from "@jest/test-sequencer";
 
-const Sequencer = createRequire(import.meta.url)("@jest/test-sequencer").default;
+// A module of CommonJS: its default export lies in its default import.
+const Sequencer = sequencer.default;
 
 /** Suites that take a minute or more. One of them that began last would run alone while the other workers are done. */
 const LONGEST = [
