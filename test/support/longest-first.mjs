@@ -1,7 +1,4 @@
-import sequencer from "@jest/test-sequencer";
-
-// A module of CommonJS: its default export lies in its default import.
-const Sequencer = sequencer.default;
+import Sequencer from "@jest/test-sequencer";
 
 /** Suites that take a minute or more. One of them that began last would run alone while the other workers are done. */
 const LONGEST = [
