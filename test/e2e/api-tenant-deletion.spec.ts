@@ -52,7 +52,18 @@ async function populate(name: string): Promise<{ readonly id: string; readonly c
     const { items } = busy.status === 200 ? busy.body : (await client.call("GET", "/v1/jobs")).body;
     return items.every(({ state }) => state !== "queued" && state !== "active") || undefined;
   }, PATIENCE_MS);
+  await spentTokensAreWritten(client);
   return { id, client };
+}
+
+/** Workers write what models spent up to a second later; nothing comes any more when twice that time brought nothing. */
+async function spentTokensAreWritten(client: ApiClient): Promise<void> {
+  let last = { text: "", since: Date.now() };
+  await until(async () => {
+    const { text } = await client.call("GET", "/v1/admin/usage");
+    if (text !== last.text) last = { text, since: Date.now() };
+    return Date.now() - last.since > 2_000 || undefined;
+  }, PATIENCE_MS);
 }
 
 test(
