@@ -234,15 +234,6 @@ function describeCommits(opened: Opened): void {
     expect((await tree.getMemory(SCOPE)).revision).toBe(3);
   });
 
-  test("inbox rows are forgotten when no repeat can come any more", async () => {
-    const { tree } = opened();
-    await grow(opened(), []);
-    const old = change(1, { time: 10_000 });
-    await tree.commit(SCOPE, old);
-    await tree.commit(SCOPE, change(2, { time: 10_000 + 8 * 86_400_000 }));
-    expect(await tree.inbox(SCOPE, old.inbox.job, old.inbox.step)).toBeUndefined();
-  });
-
   test("a field that was indexed meanwhile is a conflict", async () => {
     const { tree, lexical } = opened();
     await grow(opened(), [state("a0", "A")]);

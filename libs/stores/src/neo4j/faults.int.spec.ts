@@ -245,6 +245,15 @@ await describeWithNeo4j("trees in Neo4j", (url) => {
     ]);
   });
 
+  test("a step is forgotten by the server's clock, when no repeat can come any more", async () => {
+    const first = change(0, {});
+    await tree.commit(SCOPE, first);
+    const age = "MATCH (i:Inbox) SET i.time = timestamp() - 8 * 86400000";
+    await database.write((transaction) => transaction.run(age));
+    await tree.commit(SCOPE, change(1, {}));
+    expect(await tree.inbox(SCOPE, first.inbox.job, first.inbox.step)).toBeUndefined();
+  });
+
   test("a deletion that is under way is not taken for one that died", async () => {
     await tree.commit(SCOPE, change(0, { states: [state("a0", "A")] }));
     const outbox = new Neo4jOutbox(database);

@@ -1,4 +1,5 @@
 import { describeStores } from "../contract/all-stores.contract.js";
+import { describeInboxAge } from "../contract/inbox-age.contract.js";
 import { describeSharedCacheBound } from "../contract/side-stores.contract.js";
 import { openStores } from "./open-stores.js";
 
@@ -13,3 +14,5 @@ describeStores("sqlite without images", async (cacheLimits) =>
 describeSharedCacheBound("sqlite", async (cacheLimits) =>
   openStores({ folder: ":memory:", ...(cacheLimits !== undefined && { cacheLimits }) }),
 );
+
+describeInboxAge("sqlite", async () => openStores({ folder: ":memory:" }));
