@@ -1,5 +1,6 @@
 import type { ErrorCode } from "#core";
 import { LIMITS, RETENTION_SECONDS } from "#core";
+import { backOffMs } from "./back-off.js";
 import { PAYLOAD_UPGRADES, type PayloadUpgrades } from "./payload-upgrades.js";
 import type { LaneName, LaneSettings } from "./admission/lane.js";
 import type { QueueName } from "./types.js";
@@ -29,6 +30,19 @@ export interface QueueSettings {
   readonly announce: "before" | "late";
 }
 
+/** Jobs of texts that are embedded. */
+const SCORE: QueueSettings = {
+  lockMs: 60_000,
+  stalledIntervalMs: 15_000,
+  maxStalledCount: 3,
+  attempts: 5,
+  retriesInternal: true,
+  retryBaseMs: 2_000,
+  // Two to three times the largest batch of the local model (32).
+  concurrency: 64,
+  announce: "before",
+};
+
 /** The settings of every queue (jobs page, "Versions and settings to start from"). */
 export const QUEUE_SETTINGS: Readonly<Record<QueueName, QueueSettings>> = {
   query: {
@@ -52,28 +66,9 @@ export const QUEUE_SETTINGS: Readonly<Record<QueueName, QueueSettings>> = {
     concurrency: 50,
     announce: "before",
   },
-  score: {
-    lockMs: 60_000,
-    stalledIntervalMs: 15_000,
-    maxStalledCount: 3,
-    attempts: 5,
-    retriesInternal: true,
-    retryBaseMs: 2_000,
-    // Two to three times the largest batch of the local model (32).
-    concurrency: 64,
-    announce: "before",
-  },
+  score: SCORE,
   // Claims: as the jobs beside which they run, but for the slots, which are few: a claim is a batch already.
-  rows: {
-    lockMs: 60_000,
-    stalledIntervalMs: 15_000,
-    maxStalledCount: 3,
-    attempts: 5,
-    retriesInternal: true,
-    retryBaseMs: 2_000,
-    concurrency: LIMITS.modelRequestsInFlight,
-    announce: "before",
-  },
+  rows: { ...SCORE, concurrency: LIMITS.modelRequestsInFlight },
   maintain: {
     lockMs: 30_000,
     stalledIntervalMs: 10_000,
@@ -239,8 +234,7 @@ export const QUEUE_RETENTION = {
 } as const;
 
 /**
- * Delay before the next attempt: exponential in the attempts that failed, the upper half of it random so that jobs that
- * failed together do not come back together.
+ * Delay before the next attempt of a job: by the attempts that failed, and by what the last of them failed of.
  * @param random in [0, 1)
  */
 export function retryDelayMs(
@@ -250,6 +244,5 @@ export function retryDelayMs(
   random: number,
 ): number {
   const baseMs = (code === undefined ? undefined : RETRY_BASE_MS[code]) ?? queue.retryBaseMs;
-  const delayMs = Math.min(RETRY_MAX_MS, baseMs * 2 ** (failedAttempts - 1));
-  return Math.round(delayMs / 2 + (delayMs / 2) * random);
+  return backOffMs({ baseMs, maxMs: RETRY_MAX_MS }, failedAttempts, random);
 }

@@ -13,5 +13,6 @@ export * from "./scorers/hybrid.js";
 export { LexicalScorer } from "./scorers/lexical.js";
 export type * from "./scorers/scorer.js";
 export * from "./scorers/similarity.js";
+export { stateKey } from "./state-key.js";
 export * from "./text/analyze.js";
 export { queryTerms, queryTermWeights, termWeights } from "./text/term-weights.js";

@@ -2,16 +2,14 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { EspalierError, isId } from "#core";
 import type { TreeStore } from "#memory";
 import { reaches, type Caller } from "../http/caller.js";
+import { invalidRequest } from "../http/invalid-request.js";
 import { isLimited, type Operation, type OperationConfig } from "../http/operation.js";
 import type { RequestLimits } from "../limits/request-limits.js";
-import type { Authenticator } from "./authenticator.js";
+import { KEY_CACHE_MS, type Authenticator } from "./authenticator.js";
 import { holdsSecret } from "./secret.js";
 
 /** Names under which people put keys into URLs, where logs and histories keep them. */
 const KEY_PARAMETERS = ["key", "api_key", "apikey", "api-key", "access_token", "token", "authorization"];
-
-/** A body that was longer under way than a key is remembered. */
-const AGAIN_AFTER_MS = 500;
 
 /**
  * What must hold before a body is read: no key in the URL, a valid key with the scope, a request left in the tenant's
@@ -52,11 +50,11 @@ export class Admission {
   }
 
   /**
-   * A body can take minutes to arrive: whoever sent one is asked once more, so that a key that was refused meanwhile changes
-   * nothing.
+   * A body can take minutes to arrive: whoever sent one that was longer under way than a key is remembered is asked once more,
+   * so that a key that was refused meanwhile changes nothing.
    */
   async admitAgain(request: FastifyRequest): Promise<void> {
-    if (request.caller === undefined || performance.now() - request.admittedAt < AGAIN_AFTER_MS) return;
+    if (request.caller === undefined || performance.now() - request.admittedAt < KEY_CACHE_MS) return;
     await this.authenticator.authenticate(request.headers.authorization);
   }
 
@@ -95,16 +93,10 @@ function checkParameters(request: FastifyRequest, operation: Operation): void {
   const query = request.query as Readonly<Record<string, unknown>>;
   const [first] = Object.keys(query);
   if (operation.query === undefined && first !== undefined) {
-    throw badParameter(first, `${operation.id} takes no parameters in the query string`);
+    throw invalidRequest("query string", first, `${operation.id} takes no parameters in the query string`);
   }
   const repeated = Object.keys(query).find((name) => Array.isArray(query[name]));
-  if (repeated !== undefined) throw badParameter(repeated, "is given more than once");
-}
-
-function badParameter(path: string, message: string): EspalierError {
-  return new EspalierError("invalid_request", `query string ${path}: ${message}`, {
-    details: { errors: [{ path, message }] },
-  });
+  if (repeated !== undefined) throw invalidRequest("query string", repeated, "is given more than once");
 }
 
 function refuseKeyInUrl(request: FastifyRequest): void {

@@ -3,9 +3,11 @@ import { EspalierError, type Clock } from "#core";
 import { NO_TENANT, type ApiKey, type KeyStore, type TenantStore } from "#memory";
 import { hashSecret } from "./secret.js";
 
-/** Keys remembered per process, and for how long: a revoked key works for at most this time where nobody could be told. */
+/** How long a key is remembered: a revoked one works for at most this time where nobody could be told. Milliseconds. */
+export const KEY_CACHE_MS = 500;
+
+/** Keys remembered per process. */
 const CACHED_KEYS = 10_000;
-const CACHE_MS = 500;
 
 /** Whether a tenant's keys are let in. */
 type Standing = "active" | "suspended" | "gone";
@@ -20,7 +22,7 @@ interface Known {
  * moment.
  */
 export class Authenticator {
-  readonly #cache = new LRUCache<string, Known>({ max: CACHED_KEYS, ttl: CACHE_MS });
+  readonly #cache = new LRUCache<string, Known>({ max: CACHED_KEYS, ttl: KEY_CACHE_MS });
   /** Grows when everything is forgotten: what was read before must not be remembered after. */
   #generation = 0;
 

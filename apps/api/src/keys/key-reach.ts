@@ -6,6 +6,7 @@
 import { EspalierError } from "#core";
 import { NO_TENANT, type ApiKey } from "#memory";
 import { reaches, type Caller } from "../http/caller.js";
+import { invalidRequest } from "../http/invalid-request.js";
 import type { NewKeyBody } from "../wire/key.js";
 
 /** What a key is asked to do. */
@@ -33,13 +34,13 @@ export function placeOfNewKey(caller: Caller, { tenant, scopes, memoryPrefix }: 
   if (tenant !== undefined) requireTenant(caller, tenant);
   const isOperator = scopes.length === 1 && scopes[0] === "operator";
   if (scopes.includes("operator") && (memoryPrefix ?? caller.memoryPrefix) !== undefined) {
-    throw invalid("memoryPrefix", "does not go with `operator`, which acts on the whole deployment");
+    throw invalidRequest("body", "memoryPrefix", "does not go with `operator`, which acts on the whole deployment");
   }
   if (isOperator && (tenant ?? NO_TENANT) === NO_TENANT) return NO_TENANT;
   const place = tenant ?? caller.tenant;
   const isForeign = place !== caller.tenant || isOperator;
   if (isForeign && (place === NO_TENANT || scopes.includes("operator"))) {
-    throw invalid("scopes", "`operator` belongs to no tenant: ask for it alone, and without `tenant`");
+    throw invalidRequest("body", "scopes", "`operator` belongs to no tenant: ask for it alone, and without `tenant`");
   }
   return place;
 }
@@ -61,8 +62,4 @@ export function checkGift(caller: Caller, wish: KeyWish): void {
 /** A prefix of memories bounds an operator's key to its own tenant. */
 function reachesTenants({ scopes, memoryPrefix }: Caller): boolean {
   return scopes.includes("operator") && memoryPrefix === undefined;
-}
-
-function invalid(path: string, message: string): EspalierError {
-  return new EspalierError("invalid_request", `body ${path}: ${message}`, { details: { errors: [{ path, message }] } });
 }

@@ -5,6 +5,9 @@ import { hashSecret, newSecret } from "../auth/secret.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import type { Caller } from "../http/caller.js";
 import { readPage, type Page } from "../http/cursor.js";
+import { invalidRequest } from "../http/invalid-request.js";
+import { withoutUndefined } from "../http/without-undefined.js";
+import { tenantNotFound } from "../tenants/tenant-not-found.js";
 import type { NewKeyBody, RotateKeyBody } from "../wire/key.js";
 import { checkGift, placeOfNewKey, reachesKey, requireTenant } from "./key-reach.js";
 
@@ -45,7 +48,12 @@ export class KeysService {
     const last = given ? caller.expiresAt : undefined;
     if (end !== undefined && last !== undefined && end > last) throw afterMaker();
     return this.#make(
-      { tenant, name: body.name ?? "", scopes: body.scopes, ...optional({ memoryPrefix, expiresAt: end ?? last }) },
+      {
+        tenant,
+        name: body.name ?? "",
+        scopes: body.scopes,
+        ...withoutUndefined({ memoryPrefix, expiresAt: end ?? last }),
+      },
       effect,
     );
   }
@@ -83,7 +91,7 @@ export class KeysService {
     const end = wanted ?? Math.min(last, now + (old.expiresAt ?? Infinity) - old.createdAt);
     const { tenant, name, scopes, memoryPrefix } = old;
     const made = await this.#make(
-      { tenant, name, scopes, ...optional({ memoryPrefix, expiresAt: end === Infinity ? undefined : end }) },
+      { tenant, name, scopes, ...withoutUndefined({ memoryPrefix, expiresAt: end === Infinity ? undefined : end }) },
       effect,
     );
     const ending = await keys.expire(id, now + overlapSeconds * 1_000);
@@ -134,17 +142,8 @@ export class KeysService {
   }
 }
 
-/** Without the members that are undefined. */
-function optional({ memoryPrefix, expiresAt }: { memoryPrefix: string | undefined; expiresAt: number | undefined }) {
-  return { ...(memoryPrefix !== undefined && { memoryPrefix }), ...(expiresAt !== undefined && { expiresAt }) };
-}
-
 function keyNotFound(): EspalierError {
   return new EspalierError("key_not_found", "There is no such API key.");
-}
-
-function tenantNotFound(): EspalierError {
-  return new EspalierError("tenant_not_found", "There is no such tenant.");
 }
 
 function afterMaker(): EspalierError {
@@ -152,7 +151,5 @@ function afterMaker(): EspalierError {
 }
 
 function badExpiry(message: string): EspalierError {
-  return new EspalierError("invalid_request", `body expiresAt: ${message}`, {
-    details: { errors: [{ path: "expiresAt", message }] },
-  });
+  return invalidRequest("body", "expiresAt", message);
 }

@@ -3,7 +3,9 @@ import { EspalierError, idFromUuid, isId } from "#core";
 import { DEFAULT_TENANT, type Tenant, type TenantDeletion } from "#memory";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { readPage, type Page } from "../http/cursor.js";
+import { withoutUndefined } from "../http/without-undefined.js";
 import type { NewTenantBody, TenantPatchBody } from "../wire/tenant.js";
+import { tenantNotFound } from "./tenant-not-found.js";
 
 export interface TenantListQuery {
   readonly limit: number;
@@ -87,19 +89,8 @@ export class TenantsService {
   }
 }
 
-/** Absent members that a schema may leave as `undefined`. */
-function withoutUndefined<Value extends object>(
-  value: Value,
-): { [Name in keyof Value]: Exclude<Value[Name], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as never;
-}
-
 function isTenantId(id: string): boolean {
   return id === DEFAULT_TENANT || isId("ten", id);
-}
-
-function tenantNotFound(): EspalierError {
-  return new EspalierError("tenant_not_found", "There is no such tenant.");
 }
 
 function tenantProtected(what: "suspended" | "deleted"): EspalierError {

@@ -5,6 +5,8 @@ import type { DayUsage } from "#jobs";
 import { NO_TENANT, type TenantTotals } from "#memory";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import type { Caller } from "../http/caller.js";
+import { invalidRequest } from "../http/invalid-request.js";
+import { tenantNotFound } from "../tenants/tenant-not-found.js";
 import { decodeCursor, encodeCursor, type Page } from "../http/cursor.js";
 import { dayOf, type UsageQuery } from "../wire/usage.js";
 
@@ -53,7 +55,7 @@ export class UsageService {
     const today = dayOf(this.dependencies.clock.now());
     const last = to ?? today;
     const first = from ?? last - TOLD_DAYS + 1;
-    if (first > last) throw invalid("from", "must not be after `to`");
+    if (first > last) throw invalidRequest("query string", "from", "must not be after `to`");
     return [Math.max(first, today - KEPT_DAYS + 1), Math.min(last, today)];
   }
 
@@ -68,14 +70,8 @@ export class UsageService {
         details: { scope: "operator" },
       });
     }
-    if (tenant === NO_TENANT) throw invalid("tenant", "is needed: the key belongs to no tenant");
+    if (tenant === NO_TENANT) throw invalidRequest("query string", "tenant", "is needed: the key belongs to no tenant");
     if ((await this.dependencies.tenants.get(tenant)) !== undefined) return tenant;
-    throw new EspalierError("tenant_not_found", "There is no such tenant.");
+    throw tenantNotFound();
   }
-}
-
-function invalid(path: string, message: string): EspalierError {
-  return new EspalierError("invalid_request", `query string ${path}: ${message}`, {
-    details: { errors: [{ path, message }] },
-  });
 }

@@ -5,6 +5,7 @@ import type { Delivery, Webhook, WebhookChange, WebhookWish } from "#jobs";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { reaches, type Caller } from "../http/caller.js";
 import { readPage, type Page } from "../http/cursor.js";
+import { withoutUndefined } from "../http/without-undefined.js";
 import type { paging } from "../wire/text.js";
 import type { deliveryListQuery, NewWebhookBody, WebhookPatchBody } from "../wire/webhook.js";
 
@@ -27,11 +28,8 @@ export class WebhooksService {
     const { webhooks, targets, ids } = this.dependencies;
     await this.#checkMemory(caller, body.memory);
     const { name, memory, events, kinds } = body;
-    const wish: WebhookWish = {
-      ...{ url: await targets.check(body.url), events, kinds },
-      ...(name !== undefined && { name }),
-      ...(memory !== undefined && { memory }),
-    };
+    const url = await targets.check(body.url);
+    const wish: WebhookWish = { url, events, kinds, ...withoutUndefined({ name, memory }) };
     return webhooks.create(caller.tenant, effect === undefined ? ids("whk") : idFromUuid("whk", effect), wish);
   }
 
@@ -58,7 +56,7 @@ export class WebhooksService {
     await this.get(caller, id);
     if (body.memory !== undefined) await this.#checkMemory(caller, body.memory ?? undefined);
     const { url, ...rest } = body;
-    const known = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)) as WebhookChange;
+    const known: WebhookChange = withoutUndefined(rest);
     const checked = url === undefined ? known : { ...known, url: await this.dependencies.targets.check(url) };
     return this.dependencies.webhooks.change(caller.tenant, id, checked);
   }

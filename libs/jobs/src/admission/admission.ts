@@ -9,7 +9,8 @@ import { isEnded } from "../record.js";
 import { RETRY_MAX_MS, type JobSettings } from "../settings.js";
 import type { JobKind, JobState } from "../types.js";
 import { Gathered } from "./gathered.js";
-import { Lane, type LaneName, type QueueLimits, type Released } from "./lane.js";
+import type { Lane, LaneName, QueueLimits, Released } from "./lane.js";
+import { openLanes } from "./open-lanes.js";
 
 export type { LaneName, QueueLimits };
 
@@ -64,12 +65,7 @@ export class Admission {
   constructor(options: AdmissionOptions) {
     this.#options = options;
     const { redis, keys, settings } = options;
-    this.#lanes = new Map(
-      (["interactive", "batch"] as const).map((name) => [
-        name,
-        new Lane({ redis, tag: keys.lane(name), settings: settings.lanes[name] }),
-      ]),
-    );
+    this.#lanes = openLanes(redis, settings);
     this.#ends = new Map(
       Array.from(this.#lanes, ([name, lane]) => [
         name,
@@ -106,6 +102,7 @@ export class Admission {
     { cost, limits }: { readonly cost: number; readonly limits: QueueLimits | undefined },
   ): Promise<void> {
     const { tenant, memory, id } = data;
+    const token = queueJobId(tenant, id);
     const waiting: Waiting = { kind, name: jobNameOf(kind, data.payload), data };
     const lane = this.#laneOf(kind);
     if (lane === undefined) {
@@ -113,11 +110,10 @@ export class Admission {
       return;
     }
     const released = await lane.submit({
-      ...{ id: queueJobId(tenant, id), tenant, cost, limits },
+      ...{ id: token, tenant, cost, limits },
       ...{ data: JSON.stringify(waiting), createdAt: data.createdAt },
       ...(kind === "insert" && { order: memory }),
     });
-    const token = queueJobId(tenant, id);
     if (released.length === 1 && released[0]?.id === token) this.#add(kind, [{ id: token, waiting }]).catch(ignore);
     else this.#deliver(lane, released).catch(ignore);
   }

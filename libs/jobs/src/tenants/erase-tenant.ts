@@ -67,7 +67,7 @@ class RedisTenantEraser implements TenantEraser {
     private readonly jobs: Pick<JobClient, "cancel">,
   ) {
     this.#keys = jobKeys(settings.prefix);
-    this.#lanes = openLanes(redis, settings);
+    this.#lanes = [...openLanes(redis, settings).values()];
     this.#queues = new Map(queuesOf(JOB_KINDS).map((name) => [name, openQueue(redis, this.#keys, settings, name)]));
   }
 

@@ -30,7 +30,7 @@ export class RedisTenantJobs implements TenantJobs {
     private readonly redis: Redis,
     private readonly settings: JobSettings,
   ) {
-    this.#lanes = openLanes(redis, settings);
+    this.#lanes = [...openLanes(redis, settings).values()];
   }
 
   async setWeight(tenant: string, weight: number): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { LIMITS, type Clock } from "#core";
 import { Sweeper } from "../admission/sweeper.js";
+import { backOffMs } from "../back-off.js";
 import { jobKeys, type JobKeys } from "../keys.js";
 import { hashOf, recordOf } from "../record.js";
 import { bounded, connectRedis } from "../redis.js";
@@ -71,11 +72,9 @@ class RedisDeliveries implements Deliveries {
       const rests = await Promise.all(due.map((event) => this.#attempt(ref, event, signal)));
       restMs = Math.max(...rests);
     }
-    const [, earliest] = await this.#call(() =>
-      this.#redis.zrange(`${this.#keys.webhooks(ref.tenant)}:${ref.webhook}:due`, 0, "0", "WITHSCORES"),
-    );
+    const earliest = await this.#call(() => this.#queue.earliest(ref));
     if (earliest === undefined) return;
-    await this.#call(() => this.#queue.plan(ref, Math.max(Number(earliest), this.#clock.now() + restMs)));
+    await this.#call(() => this.#queue.plan(ref, Math.max(earliest, this.#clock.now() + restMs)));
   }
 
   async close(): Promise<void> {
@@ -112,7 +111,7 @@ class RedisDeliveries implements Deliveries {
     if (outcome === "delivered") return 0;
     if (answer.status === GONE) await this.#disable(ref, text, stored, "gone");
     else if (failingMs >= settings.disableAfterMs) await this.#disable(ref, text, stored, "failing");
-    return jittered(Math.min(settings.restMaxMs, settings.restBaseMs * 2 ** (failures - 1)));
+    return backOffMs({ baseMs: settings.restBaseMs, maxMs: settings.restMaxMs }, failures, Math.random());
   }
 
   /** One that was changed meanwhile is left alone: perhaps it was mended. */
@@ -142,10 +141,5 @@ function outcomeOf(
 ): "delivered" | "dead" | number {
   if (status >= 200 && status < 300) return "delivered";
   if (attempt >= attempts || status === GONE) return "dead";
-  return jittered(Math.min(retryMaxMs, retryBaseMs * 2 ** (attempt - 1)));
-}
-
-/** Half of it random, so that what failed together does not come back together. */
-function jittered(milliseconds: number): number {
-  return Math.round(milliseconds / 2 + (milliseconds / 2) * Math.random());
+  return backOffMs({ baseMs: retryBaseMs, maxMs: retryMaxMs }, attempt, Math.random());
 }

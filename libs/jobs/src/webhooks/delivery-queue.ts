@@ -57,6 +57,12 @@ export class DeliveryQueue {
     await this.#redis.zrem(this.#keys.webhookTimes, queueJobId(tenant, webhook));
   }
 
+  /** When the first of a webhook's pending deliveries is due; undefined if it has none. */
+  async earliest({ tenant, webhook }: WebhookRef): Promise<number | undefined> {
+    const [, time] = await this.#redis.zrange(`${this.#keys.webhooks(tenant)}:${webhook}:due`, 0, "0", "WITHSCORES");
+    return time === undefined ? undefined : Number(time);
+  }
+
   /** There is a new webhook. To be told before it is made: one too many is found by an audit. */
   async list({ tenant, webhook }: WebhookRef): Promise<void> {
     await this.#redis.sadd(this.#keys.webhookList, queueJobId(tenant, webhook));
@@ -84,13 +90,12 @@ export class DeliveryQueue {
 
   async #audit(token: string): Promise<void> {
     const ref = refOf(token);
-    const webhooks = this.#keys.webhooks(ref.tenant);
-    const [known, [, earliest]] = await Promise.all([
-      this.#redis.hexists(webhooks, ref.webhook),
-      this.#redis.zrange(`${webhooks}:${ref.webhook}:due`, 0, "0", "WITHSCORES"),
+    const [known, earliest] = await Promise.all([
+      this.#redis.hexists(this.#keys.webhooks(ref.tenant), ref.webhook),
+      this.earliest(ref),
     ]);
     if (known === 0) await this.#redis.srem(this.#keys.webhookList, token);
-    else if (earliest !== undefined) await this.plan(ref, Number(earliest));
+    else if (earliest !== undefined) await this.plan(ref, earliest);
   }
 
   async #add(refs: readonly WebhookRef[], createdAt: number): Promise<void> {

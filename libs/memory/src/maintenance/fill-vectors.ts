@@ -1,5 +1,5 @@
 import { EspalierError, LIMITS, type NodeFilter, toEspalierError } from "#core";
-import { isRefusedText, type StateRef, throwIfAborted } from "#scoring";
+import { isRefusedText, stateKey, throwIfAborted } from "#scoring";
 import type { Memory } from "../memory.js";
 import type { VectorPoint } from "../ports/vector-store.js";
 import type { MemoryServices, RunContext } from "../services.js";
@@ -57,5 +57,3 @@ export async function fillVectors(
     details: { memory: memory.id, field, model },
   });
 }
-
-const stateKey = ({ id, born }: StateRef): string => `${id}@${born}`;

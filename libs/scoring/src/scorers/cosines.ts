@@ -9,6 +9,7 @@ import type { Embedding, ScoredKey, StateRef } from "../ports.js";
 import type { ScorerRun, SimilaritySources } from "./scorer.js";
 import type { TraceBuilder } from "./trace-builder.js";
 import { present } from "../present.js";
+import { stateKey } from "../state-key.js";
 import { isRefusedText } from "../refused-text.js";
 
 /** A state with the text of the field. */
@@ -126,5 +127,3 @@ export class Cosines {
     return embedded;
   }
 }
-
-const stateKey = ({ id, born }: StateRef): string => `${id}@${born}`;

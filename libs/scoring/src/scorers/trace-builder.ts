@@ -1,5 +1,6 @@
 import type { AskReport } from "../caching/cached-batches.js";
 import type { StateRef } from "../ports.js";
+import { stateKey } from "../state-key.js";
 import type { ScorerTrace } from "./scorer.js";
 
 /** Collects what one scoring call did. */
@@ -31,7 +32,7 @@ export class TraceBuilder {
 
   /** States of the scored field whose text the model refuses; each counts once. */
   refused(states: readonly StateRef[]): void {
-    for (const { id, born } of states) this.#refused.add(`${id}@${born}`);
+    for (const state of states) this.#refused.add(stateKey(state));
   }
 
   approximated(approximate: boolean): void {

@@ -1,4 +1,5 @@
 import { LIMITS, type MemoryScope, type NodeKey } from "#core";
+import { stateKey } from "#scoring";
 import type { PointLedger } from "../distributed/point-ledger.js";
 import type { Selection } from "./filter-conditions.js";
 import { named } from "./filter-conditions.js";
@@ -41,9 +42,9 @@ async function areLiving(
 ): Promise<readonly boolean[]> {
   const ended = new Set<string>();
   for (const page of pagesOf(keys.map(({ id, born }) => ({ id, born, field })))) {
-    for (const { id, born, died = Infinity } of await ledger.sources(scope, page)) {
-      if (died <= revision) ended.add(`${id}@${born}`);
+    for (const source of await ledger.sources(scope, page)) {
+      if ((source.died ?? Infinity) <= revision) ended.add(stateKey(source));
     }
   }
-  return keys.map(({ id, born }) => !ended.has(`${id}@${born}`));
+  return keys.map((key) => !ended.has(stateKey(key)));
 }

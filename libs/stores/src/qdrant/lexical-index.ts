@@ -1,6 +1,13 @@
 import { LIMITS, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
 import type { FieldTerms, LexicalIndex } from "#memory";
-import { type LexicalStatistics, type QueryTermWeights, type ScoredKey, type StateRef, termWeights } from "#scoring";
+import {
+  type LexicalStatistics,
+  type QueryTermWeights,
+  type ScoredKey,
+  stateKey,
+  type StateRef,
+  termWeights,
+} from "#scoring";
 import { BestFirst, byRank, type Ranked } from "../best-first.js";
 import type { PointSource } from "../distributed/point-ledger.js";
 import { withoutEnded } from "./ended-states.js";
@@ -175,5 +182,3 @@ const keyOf = ({ id, born, type, parentId, pathKey, depth }: Omit<PointSource, "
   pathKey,
   depth,
 });
-
-const stateKey = ({ id, born }: StateRef): string => `${id}@${born}`;
