@@ -1,10 +1,11 @@
 /** Rows of the failure table about the model server. */
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect } from "@jest/globals";
+import { expect } from "@jest/globals";
 import type { Misbehaviour } from "../support/fake-model-server.js";
 import { until } from "../support/until.js";
 import { chaosRow, LONG } from "./row.js";
-import { startSystem, type System } from "./system.js";
+import { systemForRows } from "./system-for-rows.js";
+import type { System } from "./system.js";
 
 const PATIENCE_MS = 120_000;
 
@@ -13,15 +14,13 @@ const REQUEST_MS = 1_500;
 
 let system: System;
 
-beforeAll(async () => {
-  system = await startSystem({}, LONG ? {} : { limits: { modelRequestMs: REQUEST_MS } });
-}, PATIENCE_MS);
-
-afterEach(() => {
-  system.model.reset();
-});
-
-afterAll(() => system.close());
+systemForRows(
+  (started) => {
+    system = started;
+  },
+  {},
+  LONG ? {} : { limits: { modelRequestMs: REQUEST_MS } },
+);
 
 const compare = () => system.ledger.compare(system.stores);
 

@@ -1,27 +1,22 @@
 /** Rows of the failure table about the queue: Redis that dies or is full, and processes that die between two steps of admission. */
 import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect } from "@jest/globals";
+import { expect } from "@jest/globals";
 import { Redis } from "ioredis";
 import type { Answer } from "../support/api-client.js";
 import { until } from "../support/until.js";
 import { DIE_AT_ADD } from "./faults.js";
 import { chaosRow, LONG } from "./row.js";
-import { startSystem, type System } from "./system.js";
+import { systemForRows } from "./system-for-rows.js";
+import type { System } from "./system.js";
 
 const PATIENCE_MS = 120_000;
 
 let system: System;
 
-beforeAll(async () => {
-  system = await startSystem();
-}, PATIENCE_MS);
-
-afterEach(() => {
-  system.model.reset();
+systemForRows((started) => {
+  system = started;
 });
-
-afterAll(() => system.close());
 
 const compare = () => system.ledger.compare(system.stores);
 

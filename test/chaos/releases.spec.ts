@@ -1,24 +1,19 @@
 /** Rows of the failure table about processes that differ: in their release, and in their clocks. */
-import { afterAll, afterEach, beforeAll, expect } from "@jest/globals";
+import { expect } from "@jest/globals";
 import { until } from "../support/until.js";
 import { UPGRADED } from "./faults.js";
 import { chaosRow } from "./row.js";
-import { startSystem, type System } from "./system.js";
+import { systemForRows } from "./system-for-rows.js";
+import type { System } from "./system.js";
 
 const PATIENCE_MS = 120_000;
 const HOUR_MS = 3_600_000;
 
 let system: System;
 
-beforeAll(async () => {
-  system = await startSystem();
-}, PATIENCE_MS);
-
-afterEach(() => {
-  system.model.reset();
+systemForRows((started) => {
+  system = started;
 });
-
-afterAll(() => system.close());
 
 const compare = () => system.ledger.compare(system.stores);
 

@@ -1,12 +1,13 @@
 /** Rows of the failure table about workers: real processes that are killed, stopped, blocked, poisoned and missed. */
-import { afterAll, afterEach, beforeAll, expect } from "@jest/globals";
+import { expect } from "@jest/globals";
 import { once } from "node:events";
 import { Redis } from "ioredis";
 import { QUEUE_SETTINGS } from "#jobs";
 import { until } from "../support/until.js";
 import { POISON, type Faults } from "./faults.js";
 import { chaosRow, LONG } from "./row.js";
-import { startSystem, type System } from "./system.js";
+import { systemForRows } from "./system-for-rows.js";
+import type { System } from "./system.js";
 
 /** The worst of taking a job over, and starting a process on a busy machine. */
 const PATIENCE_MS = 180_000;
@@ -17,15 +18,9 @@ const QUICK: Partial<Faults> = LONG ? {} : { queues: { lockMs: 2_000, stalledInt
 
 let system: System;
 
-beforeAll(async () => {
-  system = await startSystem();
-}, PATIENCE_MS);
-
-afterEach(() => {
-  system.model.reset();
+systemForRows((started) => {
+  system = started;
 });
-
-afterAll(() => system.close());
 
 const compare = () => system.ledger.compare(system.stores);
 
