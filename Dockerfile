@@ -5,15 +5,15 @@ ARG NODE_VERSION=24.21.0
 FROM node:${NODE_VERSION}-bookworm-slim AS packages
 WORKDIR /app
 # The CPU part of onnxruntime-node is in its package; its script would download CUDA parts.
-ENV ONNXRUNTIME_NODE_INSTALL_CUDA=skip
+ENV ONNXRUNTIME_NODE_INSTALL_CUDA=skip npm_config_cache=/var/cache/npm
 COPY package.json package-lock.json .npmrc ./
 # Not `npm ci`: docs/adr/0071. Runtimes of other systems stay out of the image.
-RUN --mount=type=cache,target=/root/.npm \
+RUN --mount=type=cache,target=/var/cache/npm \
   npm install --no-save --omit=dev \
   && rm -rf node_modules/onnxruntime-node/bin/napi-v6/darwin node_modules/onnxruntime-node/bin/napi-v6/win32
 
 FROM packages AS build
-RUN --mount=type=cache,target=/root/.npm npm install --no-save --include=dev
+RUN --mount=type=cache,target=/var/cache/npm npm install --no-save --include=dev
 COPY nest-cli.json tsconfig.json .swcrc ./
 COPY apps apps
 COPY libs libs
