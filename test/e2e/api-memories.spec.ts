@@ -63,6 +63,20 @@ test("new templates and another embedding model start maintain jobs, the same on
   });
 });
 
+test("a memory keeps a model that may not be named any more, and other memories cannot have it", async () => {
+  const id = await bench.client.memory();
+  await bench.stores.tree.updateMemory({ tenant: "default", memory: id }, { embeddingModel: "old-model" }, Date.now());
+  const patch = (body: object) => bench.client.call("PATCH", `/v1/memories/${id}`, { body });
+  expect((await patch({ name: "kept" })).body).toMatchObject({ name: "kept", embeddingModel: "old-model" });
+  const named = await patch({ embeddingModel: "old-model" });
+  expect(named.status).toBe(200);
+  expect(named.body.job).toBeUndefined();
+  expect((await patch({ embeddingModel: "bench-model" })).body["nextEmbeddingModel"]).toBe("bench-model");
+  const create = await bench.client.call("POST", "/v1/memories", { body: { name: "a", embeddingModel: "old-model" } });
+  expect(create.status).toBe(422);
+  expect(create.body).toMatchObject({ code: "model_unknown", errors: [{ path: "embeddingModel" }] });
+});
+
 test("memories are listed newest first, by labels and name, in pages", async () => {
   const key = await bench.key({ tenant: "ten_list" });
   const made: string[] = [];

@@ -258,7 +258,12 @@ describe("a refused request changes nothing", () => {
     // Repeated, 64 KiB of text would be 40 MB of text.
     refused(await create({ templates: { Day: "{text}".repeat(600) } }), 400, "invalid_request");
     refused(await create({ templates: { Day: "{title}: {text} ({title})" } }), 400, "invalid_request");
-    refused(await create({ embeddingModel: "unheard-of" }), 422, "model_unknown");
+    const unheardOf = await create({ embeddingModel: "unheard-of" });
+    refused(unheardOf, 422, "model_unknown");
+    expect(unheardOf.body).toMatchObject({
+      errors: [{ path: "embeddingModel" }],
+      models: ["bench-model", "other-model"],
+    });
     refused(await bench.client.call("PATCH", `/v1/memories/${memory}`, { body: {} }), 400, "invalid_request");
   });
 

@@ -84,7 +84,8 @@ const NAMED_MODELS: ModelNames = {
   default: "bench-model",
   identify: async (name: string): Promise<string> => {
     if (name === "bench-model" || name === "other-model") return name;
-    throw new EspalierError("model_unknown", "There is no such model.");
+    const models = ["bench-model", "other-model"];
+    throw new EspalierError("model_unknown", "There is no such model.", { details: { models } });
   },
 };
 

@@ -52,6 +52,18 @@ test("a provider that needs more says what, and because of what", () => {
   expect(problemsOf({ ENTAILMENT_PROVIDER: "openai" })[0]).toMatch(/no entailment endpoint/);
 });
 
+test("the models that memories may name are a list, or any", () => {
+  const nameable = (EMBEDDING_MODELS: string) => parseConfig({ EMBEDDING_MODELS }).embedding.nameable;
+  expect(parseConfig({}).embedding.nameable).toBeUndefined();
+  expect(nameable("small, large")).toEqual(["small", "large"]);
+  expect(nameable("*")).toBe("any");
+  for (const wrong of ["small,", ",", "small,*", "two words"]) {
+    expect(problemsOf({ EMBEDDING_MODELS: wrong })).toEqual([
+      "EMBEDDING_MODELS must be names of models, joined by commas, or *",
+    ]);
+  }
+});
+
 const stores = { NEO4J_URI: "neo4j://graph:7687", QDRANT_URL: "http://vectors:6333" };
 
 test("with an address of Neo4j and one of Qdrant it is the distributed profile", () => {

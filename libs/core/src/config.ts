@@ -27,6 +27,11 @@ const networks = z
   .transform((list) => list.split(",").map((network) => network.trim()))
   .pipe(z.array(z.union([z.cidrv4(), z.cidrv6()], { error: "must be networks as 10.0.0.0/8, joined by commas" })));
 
+const modelNames = z
+  .string()
+  .regex(/^(\*|[^\s*,]+(\s*,\s*[^\s*,]+)*)$/, "must be names of models, joined by commas, or *")
+  .transform((list) => (list === "*" ? "any" : list.split(",").map((name) => name.trim())));
+
 const provider = oneOf("local", "tei", "openai");
 const quantization = oneOf("none", "scalar");
 const boltUrl = z
@@ -45,6 +50,12 @@ export interface ModelConfig {
   /** Model name at a server, or a folder of a local model. */
   readonly model?: string;
   readonly apiKey?: string;
+}
+
+/** Where embeddings come from, and which models memories may name besides that one. */
+export interface EmbeddingConfig extends ModelConfig {
+  /** `any`: whatever the server has. Absent: what lies in the models folder. Both only concern who names a model from now on. */
+  readonly nameable?: readonly string[] | "any";
 }
 
 /** Where the distributed profile keeps trees (Neo4j) and vectors (Qdrant). */
@@ -84,6 +95,8 @@ const environment = z.object({
   EMBEDDING_URL: url.optional(),
   EMBEDDING_MODEL: text.optional(),
   EMBEDDING_API_KEY: text.optional(),
+  /** Models that memories may name besides the deployment's own, by comma; `*`: any that the server has. */
+  EMBEDDING_MODELS: modelNames.optional(),
   ENTAILMENT_PROVIDER: provider.optional(),
   ENTAILMENT_URL: url.optional(),
   ENTAILMENT_MODEL: text.optional(),
@@ -184,7 +197,7 @@ export interface Config {
   readonly webhooks: WebhookConfig;
   /** Of tenants whose record says nothing else. */
   readonly tenantLimits: TenantLimits;
-  readonly embedding: ModelConfig;
+  readonly embedding: EmbeddingConfig;
   /** Absent: the scorer `entailment` answers `scorer_unavailable`. */
   readonly entailment?: ModelConfig;
   readonly logLevel: "fatal" | "error" | "warn" | "info" | "debug" | "trace" | "silent";
@@ -294,7 +307,10 @@ export function parseConfig(environmentVariables: Variables, needs: Readonly<Rec
       ...(value.ESPALIER_SECRETS_KEY !== undefined && { secretsKey: value.ESPALIER_SECRETS_KEY }),
     },
     tenantLimits: tenantLimits(value),
-    embedding: model(value, "EMBEDDING", value.EMBEDDING_PROVIDER),
+    embedding: {
+      ...model(value, "EMBEDDING", value.EMBEDDING_PROVIDER),
+      ...(value.EMBEDDING_MODELS !== undefined && { nameable: value.EMBEDDING_MODELS }),
+    },
     ...(value.ENTAILMENT_PROVIDER !== undefined && {
       entailment: model(value, "ENTAILMENT", value.ENTAILMENT_PROVIDER),
     }),

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "@jest/globals";
+import { afterAll, beforeAll, describe, expect, test } from "@jest/globals";
 import { FakeModelServer } from "../../../test/support/fake-model-server.js";
 import { openEmbeddingModels } from "./embedding-models.js";
 import { checkEntailer, entailerOnDemand, openEntailer } from "./open-entailer.js";
@@ -34,12 +34,52 @@ test("a memory of local vectors stays readable after the deployment moved to a s
   expect((await models.get(MINILM)).model.id).toBe(MINILM);
 });
 
-test("any model name at the OpenAI-compatible URL is a model", async () => {
-  const url = `${server.url}/v1`;
-  const models = await openEmbeddingModels({ provider: "openai", url, model: "small" }, options);
-  const id = await models.identify("large");
-  expect(id).toBe(`openai:${new URL(url).host}/large`);
-  expect((await models.get(id)).model.dimension).toBe(16);
+describe("at an OpenAI-compatible URL", () => {
+  const idOf = (model: string): string => `openai:${new URL(server.url).host}/${model}`;
+  const open = (nameable?: readonly string[] | "any") =>
+    openEmbeddingModels(
+      { provider: "openai", url: `${server.url}/v1`, model: "small", ...(nameable !== undefined && { nameable }) },
+      options,
+    );
+
+  test("memories may name the configured model and local ones, which cost no money", async () => {
+    const models = await open();
+    expect(await models.identify("small")).toBe(idOf("small"));
+    expect(await models.identify("all-MiniLM-L6-v2")).toBe(MINILM);
+    await expect(models.identify("large")).rejects.toMatchObject({
+      code: "model_unknown",
+      message: expect.stringContaining(`no embedding model large: memories can have ${idOf("small")}`),
+      details: { model: "large", models: expect.arrayContaining([idOf("small"), "all-MiniLM-L6-v2"]) },
+    });
+  });
+
+  test("a list says what else memories may name, and leaves out local models that it does not have", async () => {
+    const models = await open(["large"]);
+    for (const name of ["large", idOf("large")]) expect(await models.identify(name)).toBe(idOf("large"));
+    expect(await models.identify("small")).toBe(idOf("small"));
+    for (const name of ["huge", idOf("huge"), "all-MiniLM-L6-v2"]) {
+      await expect(models.identify(name)).rejects.toMatchObject({
+        code: "model_unknown",
+        details: { model: name, models: [idOf("small"), "large"] },
+      });
+    }
+  });
+
+  test("any name is one where the configuration says so", async () => {
+    expect(await (await open("any")).identify("large")).toBe(idOf("large"));
+  });
+
+  test("a memory that has a model which nobody may name any more keeps it", async () => {
+    const models = await open([]);
+    expect((await models.get(idOf("large"))).model.dimension).toBe(16);
+  });
+
+  test("a listed name that no model can have stops the start", async () => {
+    await expect(open(["large", "tei:elsewhere/e5"])).rejects.toMatchObject({
+      code: "model_unknown",
+      message: "This deployment has no embedding model tei:elsewhere/e5 that EMBEDDING_MODELS could mean.",
+    });
+  });
 });
 
 test("a TEI server's model is asked for when none is stated", async () => {

@@ -1,11 +1,13 @@
 /**
  * The embedding models that a deployment can use: the configured one, any local model in the models folder, and any model
  * name at the configured OpenAI-compatible URL. A memory keeps the id of the model whose vectors it holds, so it stays
- * readable after the configuration moved on, for as long as that model can still be reached from it.
+ * readable after the configuration moved on, for as long as that model can still be reached from it. Which of them a memory
+ * may be given from now on is another, shorter list: models at a server cost money.
  */
-import { EspalierError, LIMITS, type ModelConfig } from "#core";
+import { EspalierError, LIMITS, type EmbeddingConfig } from "#core";
 import { Embedder, embeddingProcessCache, type EmbeddingModel } from "#scoring";
 import { LRUCache } from "lru-cache";
+import { readdir } from "node:fs/promises";
 import { basename, isAbsolute, join } from "node:path";
 import { hooksOf, type ModelHooks } from "./model-hooks.js";
 import { LocalEmbeddingModel } from "./onnx/local-embedding-model.js";
@@ -31,19 +33,21 @@ export interface EmbeddingModelsOptions extends ModelHooks {
 /** A model that is known by its id and not necessarily loaded. */
 interface Reference {
   readonly id: string;
+  /** It costs this machine only. */
+  readonly isLocal: boolean;
   readonly open: () => Promise<EmbeddingModel>;
 }
 
 /** Opened by `openEmbeddingModels`; fills the port of libs/memory. */
 export class EmbeddingModels {
-  readonly #config: ModelConfig;
+  readonly #config: EmbeddingConfig;
   readonly #options: EmbeddingModelsOptions;
   readonly #default: Reference;
   readonly #processCache = embeddingProcessCache();
   /** Fronts by id; a local model that falls out is freed with the last job that uses it. */
   readonly #open = new LRUCache<string, Promise<Embedder>>({ max: LIMITS.openModels });
 
-  constructor(config: ModelConfig, options: EmbeddingModelsOptions, reference: Reference) {
+  constructor(config: EmbeddingConfig, options: EmbeddingModelsOptions, reference: Reference) {
     this.#config = config;
     this.#options = options;
     this.#default = reference;
@@ -56,10 +60,39 @@ export class EmbeddingModels {
 
   /**
    * The id of a model that a person names by its id, its folder or its name at the server, without loading it.
-   * @throws `model_unknown` if this deployment cannot use it.
+   * @throws `model_unknown` with `models` (those that can be named) if this deployment has none of that name for new memories.
    */
   async identify(name: string): Promise<string> {
-    return (await this.#refer(name)).id;
+    const found = await this.#find(name);
+    if (found !== undefined && (await this.#isNameable(found))) return found.id;
+    const { nameable = "any" } = this.#config;
+    const models = [...new Set([this.default, ...(nameable === "any" ? await this.#folders() : nameable)])];
+    throw unknownModel(name, `: memories can have ${models.join(", ")}`, { models });
+  }
+
+  /** @throws `model_unknown` for the first name that memories may give and no model has. */
+  async checkNameable(): Promise<void> {
+    const { nameable = [] } = this.#config;
+    for (const name of nameable === "any" ? [] : nameable) {
+      if ((await this.#find(name)) === undefined) throw unknownModel(name, " that EMBEDDING_MODELS could mean");
+    }
+  }
+
+  async #isNameable({ id, isLocal }: Reference): Promise<boolean> {
+    const { nameable } = this.#config;
+    if (id === this.default || nameable === "any") return true;
+    if (nameable === undefined) return isLocal;
+    const references = await Promise.all(nameable.map((name) => this.#find(name)));
+    return references.some((reference) => reference?.id === id);
+  }
+
+  /** Names of the local models that the set-up, or whoever runs the deployment, has put there. */
+  async #folders(): Promise<readonly string[]> {
+    const { modelsFolder } = this.#options;
+    const names = (await readdir(modelsFolder).catch(() => [])).filter((name) => FOLDER_NAME.test(name));
+    const isModel = await Promise.all(names.map((name) => isModelFolder(join(modelsFolder, name))));
+    const own = this.default.split("@")[0];
+    return names.filter((name, index) => isModel[index] === true && name !== own);
   }
 
   /**
@@ -90,6 +123,12 @@ export class EmbeddingModels {
   }
 
   async #refer(name: string): Promise<Reference> {
+    const found = await this.#find(name);
+    if (found === undefined) throw unknownModel(name);
+    return found;
+  }
+
+  async #find(name: string): Promise<Reference | undefined> {
     if (name === this.#default.id) return this.#default;
     const local = await this.#referLocal(name);
     if (local !== undefined) return local;
@@ -100,8 +139,7 @@ export class EmbeddingModels {
       if (model !== "" && !/^(openai|tei):|@/.test(model))
         return openAiReference(this.#config, url, model, this.#options);
     }
-    if (provider === "tei" && this.#default.id.endsWith(`/${name}`)) return this.#default;
-    throw unknownModel(name);
+    return provider === "tei" && this.#default.id.endsWith(`/${name}`) ? this.#default : undefined;
   }
 
   async #referLocal(name: string): Promise<Reference | undefined> {
@@ -112,22 +150,25 @@ export class EmbeddingModels {
     if (!FOLDER_NAME.test(folder) || !(await isModelFolder(path))) return undefined;
     const { id } = await readModelFolder(path);
     if (name !== folder && name !== id) return undefined;
-    return { id, open: () => LocalEmbeddingModel.open(path) };
+    return { id, isLocal: true, open: () => LocalEmbeddingModel.open(path) };
   }
 }
 
 /**
  * Looks at the configured model, without loading it, and answers the registry.
- * @throws `model_unavailable` if a local model's folder is not there, or a TEI server without a stated model is away.
+ * @throws `model_unusable` if a local model's folder is not there, `model_unavailable` if a TEI server without a stated model
+ * is away, `model_unknown` if no model has a name that memories may give
  */
 export async function openEmbeddingModels(
-  config: ModelConfig,
+  config: EmbeddingConfig,
   options: EmbeddingModelsOptions,
 ): Promise<EmbeddingModels> {
-  return new EmbeddingModels(config, options, await configured(config, options));
+  const models = new EmbeddingModels(config, options, await configured(config, options));
+  await models.checkNameable();
+  return models;
 }
 
-async function configured(config: ModelConfig, options: EmbeddingModelsOptions): Promise<Reference> {
+async function configured(config: EmbeddingConfig, options: EmbeddingModelsOptions): Promise<Reference> {
   const { provider, url, model, apiKey } = config;
   if (provider === "openai" && url !== undefined && model !== undefined) {
     return openAiReference(config, url, model, options);
@@ -135,24 +176,28 @@ async function configured(config: ModelConfig, options: EmbeddingModelsOptions):
   if (provider === "tei" && url !== undefined) {
     const tei = { url, model, apiKey, patience: options.patience ?? PATIENCE };
     const id = model === undefined ? (await new TeiClient(tei).info()).id : teiModelId(url, model);
-    return { id, open: () => openTeiEmbeddingModel(tei) };
+    return { id, isLocal: false, open: () => openTeiEmbeddingModel(tei) };
   }
   const name = model ?? DEFAULT_LOCAL_MODEL;
   const isPath = isAbsolute(name) || basename(name) !== name;
   const path = isPath ? name : join(options.modelsFolder, name);
   const { id } = await readModelFolder(path);
-  return { id, open: () => LocalEmbeddingModel.open(path) };
+  return { id, isLocal: true, open: () => LocalEmbeddingModel.open(path) };
 }
 
-function openAiReference(config: ModelConfig, url: string, model: string, options: EmbeddingModelsOptions): Reference {
+function openAiReference(
+  config: EmbeddingConfig,
+  url: string,
+  model: string,
+  options: EmbeddingModelsOptions,
+): Reference {
   const { apiKey } = config;
   const patience = options.patience ?? PATIENCE;
-  return { id: openAiModelId(url, model), open: () => openOpenAiEmbeddingModel({ url, model, apiKey, patience }) };
+  const open = () => openOpenAiEmbeddingModel({ url, model, apiKey, patience });
+  return { id: openAiModelId(url, model), isLocal: false, open };
 }
 
-const unknownModel = (name: string): EspalierError =>
-  new EspalierError(
-    "model_unknown",
-    `This deployment has no embedding model ${name}: it is neither the configured one nor a folder of the models folder.`,
-    { details: { model: name } },
-  );
+const unknownModel = (name: string, more = "", details: { readonly models?: readonly string[] } = {}): EspalierError =>
+  new EspalierError("model_unknown", `This deployment has no embedding model ${name}${more}.`, {
+    details: { model: name, ...details },
+  });

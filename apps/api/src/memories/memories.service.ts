@@ -146,7 +146,8 @@ export class MemoriesService {
   /** A job moves the memory to another model; naming the present one ends a move. */
   async #modelPatch(memory: Memory, wanted: string | undefined): Promise<MemoryPatch> {
     if (wanted === undefined) return {};
-    const model = await this.#model(wanted);
+    // Also a model that may not be named any more: the memory has it.
+    const model = wanted === memory.embeddingModel ? wanted : await this.#model(wanted);
     if (model === memory.embeddingModel) {
       return memory.nextEmbeddingModel === undefined ? {} : { nextEmbeddingModel: null };
     }
@@ -156,8 +157,19 @@ export class MemoriesService {
   /** @throws EspalierError `model_unknown` */
   async #model(wanted: string | undefined): Promise<string> {
     const { embeddingModels } = this.dependencies;
-    return wanted === undefined ? embeddingModels.default : embeddingModels.identify(wanted);
+    if (wanted === undefined) return embeddingModels.default;
+    try {
+      return await embeddingModels.identify(wanted);
+    } catch (error) {
+      throw error instanceof EspalierError && error.code === "model_unknown" ? located(error) : error;
+    }
   }
+}
+
+/** The error with the place in the body that it is about, as those of wrong bodies have it. */
+function located({ code, message, details }: EspalierError): EspalierError {
+  const errors = [{ path: "embeddingModel", message }];
+  return new EspalierError(code, `body embeddingModel: ${message}`, { details: { ...details, errors } });
 }
 
 function sameTexts(left: Readonly<Record<string, string>>, right: Readonly<Record<string, string>>): boolean {
