@@ -152,6 +152,7 @@ class RedisJobClient implements JobClient, QueueAges {
         this.#options.clock.now(),
         this.#settings.keepMs,
         JSON.stringify(error),
+        this.#settings.eventsPerJob,
       ]),
     );
     const { answer: outcome, webhooks } = endAnswer(reply);
@@ -249,7 +250,7 @@ class RedisJobClient implements JobClient, QueueAges {
     return followEvents(
       {
         register: (listener) => this.#waiters.register(queueJobId(tenant, id), listener),
-        watch: () => this.#watch(tenant, id),
+        watch: () => this.#follow(tenant, id),
         record: () => this.get(tenant, id),
         last: async () =>
           (await this.#call(() => this.#redis.xrevrange(this.#keys.events(tenant, id), "+", "-", "COUNT", 1)))[0]?.[0],
@@ -498,11 +499,18 @@ class RedisJobClient implements JobClient, QueueAges {
   }
 
   /** Has this process woken about the job from now on. The record is without its result. */
-  async #watch(tenant: string, id: string): Promise<JobRecord> {
-    const reply = await this.#call(() =>
-      runScript(this.#redis, "jobWatch", [this.#keys.job(tenant, id)], [this.#channel, this.#settings.watchersPerJob]),
-    );
-    const hash = hashOf(reply as string[]);
+  #watch(tenant: string, id: string): Promise<JobRecord> {
+    return this.#woken("jobWatch", id, [this.#keys.job(tenant, id)]);
+  }
+
+  /** The same, and from now on the job's events are kept. */
+  #follow(tenant: string, id: string): Promise<JobRecord> {
+    return this.#woken("jobFollow", id, [this.#keys.job(tenant, id), this.#keys.events(tenant, id)]);
+  }
+
+  async #woken(script: "jobWatch" | "jobFollow", id: string, keys: readonly string[]): Promise<JobRecord> {
+    const values = [this.#channel, this.#settings.watchersPerJob];
+    const hash = hashOf((await this.#call(() => runScript(this.#redis, script, keys, values))) as string[]);
     if (hash === undefined) throw jobNotFound(id);
     return recordOf(hash);
   }

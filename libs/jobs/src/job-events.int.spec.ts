@@ -15,6 +15,12 @@ async function all(client: JobClient, id: string, after?: string): Promise<JobEv
   return collect(client.events("ten_a", id, { signal, ...(after !== undefined && { after }) }));
 }
 
+const streamOf = (id: string): string => `${bench.settings.prefix}:{ten_a}:events:${id}`;
+
+async function isFollowed(id: string): Promise<void> {
+  await until(async () => (await bench.bare().exists(streamOf(id))) === 1);
+}
+
 const told = (events: readonly JobEvent[]): string[] =>
   events.map(({ type, record }) =>
     type === "state" ? record.state : `${record.progress.done}/${record.progress.total}`,
@@ -64,6 +70,30 @@ test("a client that reconnects to another process goes on after the last event t
   const whole = await all(second, id);
   expect(whole.map((event) => event.id)).toEqual([...new Set(whole.map((event) => event.id))].sort());
   expect(whole.at(-1)).toEqual(rest.at(-1));
+});
+
+test("a job that nobody follows has no stream, and one that is followed late tells what its status knows", async () => {
+  const bare = bench.bare();
+  const { handle, step } = stepping();
+  await bench.workers({ insert: handle });
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await untilState(client, id, "active");
+  expect(await bare.exists(streamOf(id))).toBe(0);
+  step(0);
+  await until(async () => (await client.get("ten_a", id)).progress.done === 1);
+  expect(await bare.exists(streamOf(id))).toBe(0);
+  const followers = [all(client, id), all(bench.client(), id)];
+  await isFollowed(id);
+  step(1);
+  step(2);
+  const [one = [], other] = await Promise.all(followers);
+  expect(told(one).slice(0, 3)).toEqual(["queued", "active", "1/3"]);
+  expect(told(one).at(-1)).toBe("completed");
+  expect(other).toEqual(one);
+  const keys = [streamOf(id), streamOf(id).replace(":events:", ":job:")];
+  const [kept = 0, stream = 0] = await Promise.all(keys.map((key) => bare.pttl(key)));
+  expect(Math.abs(kept - stream)).toBeLessThan(1_000);
 });
 
 test("the replay of an ended job tells each event as it was, and what follows its last is nothing", async () => {
@@ -117,7 +147,7 @@ test("an id older than what is kept goes on with the oldest that is, and each ev
   await untilState(client, id, "completed");
   const whole = await all(client, id);
   const bare = bench.bare();
-  await bare.xtrim(`${bench.settings.prefix}:{ten_a}:events:${id}`, "MAXLEN", 1);
+  await bare.xtrim(streamOf(id), "MAXLEN", 1);
   const rest = await all(client, id, whole[0]!.id);
   expect(rest).toEqual(whole.slice(-1));
   expect(rest[0]!.record).toMatchObject({ state: "completed", result: "done" });
@@ -143,19 +173,25 @@ test("an id that is none of a stream's is refused", async () => {
 });
 
 test("progress is written at a bounded pace, and not at all for a job that ends before", async () => {
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  const following = all(client, id);
+  await isFollowed(id);
   await bench.workers({
     insert: async (_payload, context) => {
       for (let done = 0; done <= 10_000; done++) context.progress(done, 10_000);
     },
   });
-  const client = bench.client();
-  const record = await client.submitAndWait(request("insert"), 5_000);
-  expect(record.progress).toEqual({ done: 10_000, total: 10_000 });
-  expect(told(await all(client, record.id))).toEqual(["queued", "active", "completed"]);
+  expect(told(await following)).toEqual(["queued", "active", "completed"]);
+  expect((await client.get("ten_a", id)).progress).toEqual({ done: 10_000, total: 10_000 });
 });
 
 test("the stream of a job is bounded", async () => {
   const settings = { ...bench.settings, eventsPerJob: 100, progressMs: 0 };
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  const following = all(client, id);
+  await isFollowed(id);
   await bench.workers(
     {
       insert: async (_payload, context) => {
@@ -167,8 +203,8 @@ test("the stream of a job is bounded", async () => {
     },
     { settings },
   );
-  const { id } = await bench.client().submitAndWait(request("insert"), 10_000);
-  const length = await bench.bare().xlen(`${bench.settings.prefix}:{ten_a}:events:${id}`);
+  await following;
+  const length = await bench.bare().xlen(streamOf(id));
   expect(length).toBeGreaterThan(50);
   expect(length).toBeLessThan(250);
 });

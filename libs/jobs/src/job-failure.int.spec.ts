@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError } from "#core";
 import type { RunReport } from "./run-job.js";
-import { collect, openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
+import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 import type { JobEvent } from "./types.js";
 
 let bench: JobBench;
@@ -15,18 +15,24 @@ const overloaded = () => new EspalierError("store_unavailable", "The store is aw
 
 test("a retryable error is tried again, and the job is queued in between", async () => {
   const attempts: number[] = [];
+  const followed = Promise.withResolvers<undefined>();
   await bench.workers({
     insert: async (_payload, { attempt }) => {
       attempts.push(attempt);
+      await followed.promise;
       if (attempt < 3) throw overloaded();
       return "at last";
     },
   });
   const client = bench.client();
-  const record = await client.submitAndWait(request("insert"), 5_000);
-  expect(record).toMatchObject({ state: "completed", attempts: 3, result: "at last" });
+  const { id } = await client.submit(request("insert"));
+  const events: JobEvent[] = [];
+  for await (const event of client.events("ten_a", id, { signal: AbortSignal.timeout(5_000) })) {
+    events.push(event);
+    followed.resolve(undefined);
+  }
+  expect(await client.get("ten_a", id)).toMatchObject({ state: "completed", attempts: 3, result: "at last" });
   expect(attempts).toEqual([1, 2, 3]);
-  const events: JobEvent[] = await collect(client.events("ten_a", record.id, { signal: AbortSignal.timeout(2_000) }));
   expect(events.map((event) => event.record.state)).toEqual([
     ...["queued", "active", "queued", "active", "queued", "active", "completed"],
   ]);

@@ -3,7 +3,7 @@ import { SWEEP_SCRIPTS } from "./background/sweep-scripts.js";
 import { HELD_SCRIPTS } from "./held/held-scripts.js";
 import { LIMIT_SCRIPTS } from "./limits/limit-scripts.js";
 import { REQUEST_SCRIPTS } from "./requests/request-scripts.js";
-import { ENDED, GUARDED } from "./script-parts.js";
+import { ENDED, GUARDED, WATCH } from "./script-parts.js";
 import { COUNT, USAGE_SCRIPTS } from "./usage/count-script.js";
 import { NOTIFY } from "./webhooks/notify-script.js";
 import { WEBHOOK_SCRIPTS } from "./webhooks/webhook-scripts.js";
@@ -42,8 +42,6 @@ if ARGV[2] ~= '' then
 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 6))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
-redis.call('XADD', KEYS[2], '*', 'type', 'state', 'state', 'queued')
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
 redis.call('ZADD', KEYS[3], 0, ARGV[1])
 redis.call('PEXPIRE', KEYS[3], ARGV[4])
 local over = redis.call('ZCARD', KEYS[3]) - tonumber(ARGV[5])
@@ -76,8 +74,7 @@ if status[4] then return 'cancel' end
 if not status[1] then redis.call('HSET', KEYS[1], unpack(ARGV, 6)) end
 redis.call('HSET', KEYS[1], 'state', 'active', 'attempts', ARGV[1], 'startedAt', ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[4], '*', 'type', 'state', 'state', 'active', 'attempts', ARGV[1], 'startedAt', ARGV[2])
-redis.call('PEXPIRE', KEYS[2], ARGV[5])
+tell(ARGV[4], 'type', 'state', 'state', 'active', 'attempts', ARGV[1], 'startedAt', ARGV[2])
 wake(status[3], 'event ' .. ARGV[3])
 return 'run'`,
   },
@@ -90,7 +87,7 @@ return 'run'`,
     numberOfKeys: 2,
     lua: `${GUARDED}
 redis.call('HSET', KEYS[1], 'done', ARGV[4], 'total', ARGV[5])
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'progress', 'state', status[1], 'attempts', ARGV[1], 'done', ARGV[4], 'total', ARGV[5])
+tell(ARGV[3], 'type', 'progress', 'state', status[1], 'attempts', ARGV[1], 'done', ARGV[4], 'total', ARGV[5])
 wake(status[3], 'event ' .. ARGV[2])
 return status[5] and 'cancel' or 'ok'`,
   },
@@ -105,7 +102,7 @@ return status[5] and 'cancel' or 'ok'`,
 if status[5] then return 'cancel' end
 redis.call('HSET', KEYS[1], 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
 if ARGV[4] ~= '' then redis.call('HSETNX', KEYS[1], 'firstError', ARGV[4]) end
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
+tell(ARGV[3], 'type', 'state', 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
 wake(status[3], 'event ' .. ARGV[2])
 return 'ok'`,
   },
@@ -145,14 +142,13 @@ redis.call('HSET', KEYS[1], 'state', ARGV[6], 'attempts', ARGV[1], unpack(ARGV, 
 redis.call('PEXPIRE', KEYS[1], keepMs)
 countEnd(KEYS[4], ARGV[6])
 countStored(KEYS[4], KEYS[5], ARGV[7], ARGV[8])
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[6])
-redis.call('PEXPIRE', KEYS[2], keepMs)
+tell(ARGV[3], 'type', 'state', 'state', ARGV[6])
 wake(status[3], 'end ' .. ARGV[2] .. ' ' .. ARGV[5])
 return { 'ok', unpack(notify(ARGV[6])) }`,
   },
 
   /**
-   * KEYS job, events, webhooks, usage. ARGV job token, now, keepMs, error. A queued job ends at once; an active one is marked, and
+   * KEYS job, events, webhooks, usage. ARGV job token, now, keepMs, error, eventsPerJob. A queued job ends at once; an active one is marked, and
    * its worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat', 'active' or {'queued', webhooks with
    * something to deliver}.
    */
@@ -171,22 +167,33 @@ end
 redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finishedAt', ARGV[2], 'error', ARGV[4])
 countEnd(KEYS[4], 'cancelled')
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('XADD', KEYS[2], '*', 'type', 'state', 'state', 'cancelled')
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
+tell(ARGV[5], 'type', 'state', 'state', 'cancelled')
 wake(status[2], 'end ' .. ARGV[1] .. ' ')
 return { 'queued', unpack(notify('cancelled')) }`,
   },
 
   /** KEYS job. ARGV channel, watchersPerJob. Adds a channel to those that are woken; answers the hash. */
-  jobWatch: {
-    numberOfKeys: 1,
-    lua: `
-local state, watch = unpack(redis.call('HMGET', KEYS[1], 'state', 'watch'))
-if not state then return {} end
-watch = watch or ''
-local count = select(2, string.gsub(watch, '[^,]+', ''))
-if not string.find(',' .. watch .. ',', ',' .. ARGV[1] .. ',', 1, true) and count < tonumber(ARGV[2]) then
-  redis.call('HSET', KEYS[1], 'watch', watch == '' and ARGV[1] or (watch .. ',' .. ARGV[1]))
+  jobWatch: { numberOfKeys: 1, lua: `${WATCH}return redis.call('HGETALL', KEYS[1])` },
+
+  /**
+   * KEYS job, events. ARGV channel, watchersPerJob. The same for who wants all events: the first one to follow a job makes its
+   * stream, which begins with what the status knows of the time before.
+   */
+  jobFollow: {
+    numberOfKeys: 2,
+    lua: `${ENDED}${WATCH}
+if redis.call('EXISTS', KEYS[2]) == 0 then
+  local function begin(...) redis.call('XADD', KEYS[2], '*', 'type', ...) end
+  local attempts, startedAt, done, total = unpack(redis.call('HMGET', KEYS[1], 'attempts', 'startedAt', 'done', 'total'))
+  begin('state', 'state', 'queued')
+  if startedAt then begin('state', 'state', 'active', 'attempts', attempts, 'startedAt', startedAt) end
+  if state == 'queued' then
+    if startedAt then begin('state', 'state', state, 'attempts', attempts, 'done', '0', 'total', '0') end
+  elseif total ~= '0' then
+    begin('progress', 'state', 'active', 'attempts', attempts, 'done', done, 'total', total)
+  end
+  if ended[state] then begin('state', 'state', state) end
+  redis.call('PEXPIRE', KEYS[2], redis.call('PTTL', KEYS[1]))
 end
 return redis.call('HGETALL', KEYS[1])`,
   },

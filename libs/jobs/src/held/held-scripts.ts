@@ -17,8 +17,7 @@ redis.call('HSET', KEYS[1], 'state', 'active', 'held', '1', 'attempts', ARGV[1],
 redis.call('HDEL', KEYS[1], 'cancel')
 countStored(KEYS[3], KEYS[4], ARGV[7], ARGV[8])
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'progress', 'state', 'active', 'attempts', ARGV[1], 'done', ARGV[5], 'total', ARGV[6])
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
+tell(ARGV[3], 'type', 'progress', 'state', 'active', 'attempts', ARGV[1], 'done', ARGV[5], 'total', ARGV[6])
 wake(status[3], 'event ' .. ARGV[2])
 return 'ok'`,
   },
@@ -35,11 +34,10 @@ if not status[1] then return 'gone' end
 if ended[status[1]] then return 'ended' end
 if not status[3] then return 'running' end
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
 local done = tonumber(status[5]) - tonumber(ARGV[4])
 if done <= tonumber(status[4]) then return 'ok' end
 redis.call('HSET', KEYS[1], 'done', done)
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', 'type', 'progress', 'state', 'active', 'attempts', status[6], 'done', done, 'total', status[5])
+tell(ARGV[2], 'type', 'progress', 'state', 'active', 'attempts', status[6], 'done', done, 'total', status[5])
 wake(status[2], 'event ' .. ARGV[1])
 return 'ok'`,
   },
@@ -68,8 +66,7 @@ redis.call('HSET', KEYS[1], 'state', ARGV[5], 'finishedAt', ARGV[2])
 redis.call('HDEL', KEYS[1], 'held', 'payloadApart')
 countEnd(KEYS[4], ARGV[5])
 redis.call('PEXPIRE', KEYS[1], keepMs)
-redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[3], '*', 'type', 'state', 'state', ARGV[5])
-redis.call('PEXPIRE', KEYS[2], keepMs)
+tell(ARGV[3], 'type', 'state', 'state', ARGV[5])
 wake(status[2], 'end ' .. ARGV[1] .. ' ')
 local answer = (ARGV[5] == 'completed' and status[6]) and 'ok, payload' or 'ok'
 return { answer, unpack(notify(ARGV[5])) }`,
