@@ -3,6 +3,7 @@ import { connectionOf, type ConnectionOptions } from "../client/connection.js";
 import { checkData } from "../doctor/check-data.js";
 import { checkDrift } from "../doctor/check-drift.js";
 import { checkMachine } from "../doctor/check-machine.js";
+import { checkModelServers } from "../doctor/check-model-servers.js";
 import { checkServer } from "../doctor/check-server.js";
 import type { Finding } from "../doctor/finding.js";
 import { dataFolder } from "../embedded/data-folder.js";
@@ -33,6 +34,7 @@ export async function doctor(options: DoctorOptions): Promise<void> {
   const answers = url !== undefined && server.every(({ state }) => state !== "failed");
   const findings: Finding[] = [
     ...(await checkMachine(environment)),
+    ...(await checkModelServers(environment)),
     ...(await checkData(folder, environment)),
     ...server,
     ...(answers ? await checkDrift({ url, key, mode }) : []),

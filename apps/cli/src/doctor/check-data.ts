@@ -1,5 +1,6 @@
 import { existsSync, statSync } from "node:fs";
-import { Redis } from "ioredis";
+import { parseConfig } from "#core";
+import { connectRedis } from "#jobs";
 import { inspectDatabase } from "#stores";
 import { isLocked, readRunning, type DataFolder } from "../embedded/data-folder.js";
 import { setting } from "../locations.js";
@@ -57,11 +58,11 @@ function checkKeyFile(folder: DataFolder) {
 
 /** Jobs survive only in a Redis that appends to a file and never evicts. */
 async function checkRedis(folder: DataFolder, environment: NodeJS.ProcessEnv) {
-  const url = setting(environment, "REDIS_URL");
+  const url = setting(environment, "REDIS_URL") === undefined ? undefined : parseConfig(environment).redisUrl;
   if (url === undefined && !isLocked(folder)) return skipped("the private one runs with up only");
-  const options = { connectTimeout: CONNECT_MS, retryStrategy: () => null, maxRetriesPerRequest: 0, lazyConnect: true };
-  const redis = url === undefined ? new Redis({ path: folder.redisSocket, ...options }) : new Redis(url, options);
-  redis.on("error", () => undefined);
+  const redis = connectRedis(url ?? folder.redisSocket, "worker", {
+    ...{ connectTimeout: CONNECT_MS, retryStrategy: () => null, maxRetriesPerRequest: 0, lazyConnect: true },
+  });
   try {
     await redis.connect();
     const value = async (name: string): Promise<string> => (await redis.config("GET", name))[1] ?? "";
@@ -76,7 +77,8 @@ async function checkRedis(folder: DataFolder, environment: NodeJS.ProcessEnv) {
       return failed(`${version} may evict jobs (${policy}): set maxmemory-policy noeviction`);
     return ok(`${version}, append-only file on, never evicts`);
   } catch (error) {
-    return failed(`it cannot be reached (${(error as Error).message}): look at ${folder.redisFolder}/redis.log`);
+    const look = url === undefined ? `look at ${folder.redisFolder}/redis.log` : "look at REDIS_URL and REDIS_PASSWORD";
+    return failed(`it cannot be reached (${(error as Error).message}): ${look}`);
   } finally {
     redis.disconnect();
   }

@@ -74,6 +74,12 @@ export class Collections {
     return found;
   }
 
+  /** Numbers in a vector of a model's collection, if there is one. Changes nothing. */
+  async dimensionOf(model: string): Promise<number | undefined> {
+    const info = await this.#info(this.nameOf(model));
+    return info && dimensionOf(info.config.params);
+  }
+
   /** Names of all our collections, whatever their models. */
   async names(): Promise<readonly string[]> {
     const { collections } = await this.#connection.send("listing the collections", (client) => client.getCollections());

@@ -4,6 +4,8 @@ import { type FaultOf, type FaultyProxy, startFaultyProxy } from "../../../../te
 import { startQdrant, type TestQdrant } from "../../../../test/support/qdrant.js";
 import type { NodeFilter } from "#core";
 import { codeOf, embedding, grow, MODEL, SCOPE, state, unit } from "../contract/fixtures.js";
+import { Collections } from "./collections.js";
+import { QdrantConnection } from "./connection.js";
 import { type QdrantOverInMemory, qdrantOverInMemory } from "./testing/qdrant-over-in-memory.js";
 
 const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
@@ -190,6 +192,16 @@ function inTrouble(server: TestQdrant): void {
       details: { expected: 2, received: 3 },
     });
     expect(await other.vectors.missing(SCOPE, READ, { filter: EVERYTHING }, 10)).toHaveLength(1);
+  });
+
+  test("how long the vectors of a model are is told without making anything", async () => {
+    const { settings } = await grown(open());
+    const connection = new QdrantConnection(settings);
+    const collections = new Collections(connection, settings);
+    expect(await collections.dimensionOf(MODEL)).toBe(2);
+    expect(await collections.dimensionOf("model-unheard-of")).toBeUndefined();
+    expect(await collections.find("model-unheard-of")).toBeUndefined();
+    connection.close();
   });
 
   test("processes that make a collection at once make one", async () => {
