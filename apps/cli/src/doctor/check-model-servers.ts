@@ -85,17 +85,10 @@ async function answering(
 /** What to do where the registry, which speaks to clients, says too little. */
 function adviceFor({ code, details }: EspalierError, prefix: "EMBEDDING" | "ENTAILMENT"): string {
   const { status } = details;
-  switch (code) {
-    case "model_unavailable":
-    case "model_timeout":
-      return `Start it, or mend ${prefix}_URL.`;
-    case "model_overloaded":
-      return "It is there and takes no more at present: wait, or give it more.";
-    case "model_refused":
-      if (status === 401 || status === 403) return `It does not take the key: mend ${prefix}_API_KEY.`;
-      if (status === 402 || status === 429) return "Its account has nothing left to spend.";
-      return `Mend ${prefix}_MODEL, and the path of ${prefix}_URL (an OpenAI-compatible one mostly ends in /v1).`;
-    default:
-      return ERRORS[code].advice;
-  }
+  if (code === "model_unavailable" || code === "model_timeout") return `Start it, or mend ${prefix}_URL.`;
+  if (code === "model_overloaded") return "It is there and takes no more at present: wait, or give it more.";
+  if (code !== "model_refused") return ERRORS[code].advice;
+  if (status === 401 || status === 403) return `It does not take the key: mend ${prefix}_API_KEY.`;
+  if (status === 402 || status === 429) return "Its account has nothing left to spend.";
+  return `Mend ${prefix}_MODEL, and the path of ${prefix}_URL (an OpenAI-compatible one mostly ends in /v1).`;
 }
