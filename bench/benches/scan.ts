@@ -10,7 +10,7 @@ import type { Engine } from "../engine/engine.js";
 import { hashedModel, unitVector } from "../engine/hashed-model.js";
 import { openEngine } from "../engine/open-engine.js";
 import { rawTopK } from "../engine/raw-scan.js";
-import { sentences } from "../engine/sentences.js";
+import { CONDITIONS, sentences } from "../engine/sentences.js";
 import { turnQuery } from "../engine/turn-query.js";
 import { latency, type Latency } from "../metrics/statistics.js";
 
@@ -26,20 +26,6 @@ const SCORERS = ["similarity", "hybrid"] as const satisfies readonly ScorerName[
 
 const GOAL_P95_MS = 50;
 const GOAL_RATIO = 2;
-
-/** Conditions of 1 to 5 words that occur in the texts: frequent and rare ones. */
-const CONDITIONS = [
-  "salmon",
-  "warm potatoes",
-  "chicken with rice",
-  "the garage on Mill Street",
-  "fireworks over the bay",
-  "tomato sauce",
-  "ask the insurer about the bill",
-  "vegetables",
-  "bread and butter",
-  "a quiet room with a desk",
-];
 
 interface SizeResult {
   readonly size: number;

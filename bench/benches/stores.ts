@@ -1,20 +1,24 @@
 /**
- * Tree stores by themselves: insert rate, structural runs and evidence on SQLite and Neo4j, in memories of 1,000 to 1,000,000
- * nodes, each beside a query by hand over the engine's own driver in the same run.
+ * Stores by themselves: insert rates, structural runs, evidence, the best ten and scores on SQLite and on Neo4j + Qdrant, in
+ * memories of 1,000 to 1,000,000 nodes, each beside a query by hand over the engine's own driver in the same run.
  */
 import type { Bench, BenchContext, BenchReport } from "../bench.js";
 import { latency, roundTo } from "../metrics/statistics.js";
+import type { Comparison } from "../stores/comparison.js";
+import { growPoints } from "../stores/grow-points.js";
 import { type GrownTree, growTree } from "../stores/grow-tree.js";
 import { openNeo4jEngine } from "../stores/neo4j-engine.js";
 import { openSqliteEngine } from "../stores/sqlite-engine.js";
+import type { StoreEngine } from "../stores/store-engine.js";
 import { type StoreRead, storeReads } from "../stores/store-reads.js";
-import type { TreeEngine } from "../stores/tree-engine.js";
+import { storeSearches } from "../stores/store-searches.js";
 
 const SIZES = [1_000, 10_000, 100_000, 1_000_000] as const;
 /** Without `--limit`: a million nodes take Neo4j minutes to write. */
 const DEFAULT_LIMIT = 100_000;
 const CONTEXTS = 500;
-const WARM_UP = 5;
+/** Milliseconds of asking before times are taken: programs and servers that translate as they run begin slowly. */
+const WARM_UP_MS = 2_000;
 const ROUNDS = 30;
 /** Milliseconds after which a read of very many rows is not repeated, once it was three times. */
 const ENOUGH_MS = 5_000;
@@ -33,71 +37,105 @@ interface EngineResult {
   readonly engine: string;
   readonly nodes: number;
   readonly insertedPerSecond: number;
+  /** Absent where the engine has no vectors. */
+  readonly points?: { readonly perSecond: number; readonly settled: boolean };
   readonly reads: readonly ReadResult[];
 }
 
 export const stores: Bench = {
   name: "stores",
-  summary: "tree stores beside queries by hand: structural runs, evidence and insert rate on SQLite and Neo4j",
+  summary:
+    "stores beside queries by hand: structural runs, evidence, top 10 and insert rates on SQLite and Neo4j + Qdrant",
   limit: `nodes of the largest memory (default ${DEFAULT_LIMIT}, up to 1000000)`,
   run: async (context) => {
-    const neo4j = await openNeo4jEngine();
-    const engines = [await openSqliteEngine(), ...(neo4j === undefined ? [] : [neo4j])];
+    const servers = await openNeo4jEngine();
+    const engines = [await openSqliteEngine(), ...(servers === undefined ? [] : [servers])];
     try {
       const results: EngineResult[] = [];
       for (const size of SIZES.filter((nodes) => nodes <= (context.limit ?? DEFAULT_LIMIT))) {
         for (const engine of engines) results.push(await measure(engine, size, context));
       }
-      const notes = neo4j === undefined ? ["Neo4j did not run: NEO4J_URI is not set."] : [];
-      return report(results, notes);
+      return report(results, notesOn(servers, results));
     } finally {
       await Promise.all(engines.map((engine) => engine.close()));
     }
   },
 };
 
-async function measure(engine: TreeEngine, size: number, { progress }: BenchContext): Promise<EngineResult> {
-  progress(`stores: ${engine.name}, ${size} nodes`);
-  const grown = await growTree(engine.tree, size);
+async function measure(engine: StoreEngine, size: number, context: BenchContext): Promise<EngineResult> {
+  context.progress(`stores: ${engine.name}, ${size} nodes`);
+  const tree = await growTree(engine.tree, size);
   try {
     const reads: ReadResult[] = [];
-    for (const read of storeReads(grown.boxes.slice(0, CONTEXTS))) reads.push(await measureRead(engine, grown, read));
-    return { engine: engine.name, nodes: grown.nodes, insertedPerSecond: grown.nodesPerSecond, reads };
+    for (const read of storeReads(tree.boxes.slice(0, CONTEXTS))) {
+      reads.push(await compare(engine, comparisonOf(engine, tree, read), context));
+    }
+    const inserted = { engine: engine.name, nodes: tree.nodes, insertedPerSecond: tree.nodesPerSecond };
+    if (engine.search === undefined) return { ...inserted, reads };
+    const points = await growPoints(engine.search, tree);
+    for (const search of await storeSearches(engine.search, tree, points)) {
+      reads.push(await compare(engine, search, context));
+    }
+    return { ...inserted, points: { perSecond: points.pointsPerSecond, settled: points.settled }, reads };
   } finally {
-    await engine.tree.deleteMemory(grown.scope);
+    await engine.tree.deleteMemory(tree.scope);
   }
 }
 
 /** Store and driver take turns, so that what else the machine does meets both. */
-async function measureRead(engine: TreeEngine, grown: GrownTree, read: StoreRead): Promise<ReadResult> {
-  const [own, raw]: [number[], number[]] = [[], []];
+async function compare(engine: StoreEngine, comparison: Comparison, { progress }: BenchContext): Promise<ReadResult> {
+  const { name } = comparison;
+  const times: { readonly own: number; readonly byHand: number }[] = [];
   let rows = 0;
-  const started = performance.now();
-  for (let round = -WARM_UP; round < ROUNDS; round += 1) {
+  const turn = async (round: number): Promise<{ readonly own: number; readonly byHand: number }> => {
     const before = performance.now();
-    rows = await rowsOf(engine, grown, read);
+    rows = await comparison.own(round);
     const between = performance.now();
-    const byHand = await engine.raw(grown.scope, read.raw);
+    const found = await comparison.byHand(round);
     const after = performance.now();
-    if (rows !== byHand) throw new Error(`${engine.name}: ${read.name} gave ${rows} rows, by hand ${byHand}`);
-    if (round < 0) continue;
-    own.push(between - before);
-    raw.push(after - between);
-    if (own.length >= 3 && after - started > ENOUGH_MS) break;
+    if (rows !== found) throw new Error(`${engine.name}: ${name} gave ${rows} rows, by hand ${found}`);
+    return { own: between - before, byHand: after - between };
+  };
+  const started = performance.now();
+  for (let round = 0; performance.now() - started < WARM_UP_MS; round += 1) await turn(round);
+  const warm = performance.now();
+  while (times.length < ROUNDS && (times.length < 3 || performance.now() - warm < ENOUGH_MS)) {
+    times.push(await turn(times.length));
   }
-  const [milliseconds, rawMilliseconds] = [latency(own).p50, latency(raw).p50];
+  const milliseconds = latency(times.map((time) => time.own)).p50;
+  const rawMilliseconds = latency(times.map((time) => time.byHand)).p50;
+  const ratio = roundTo(milliseconds / rawMilliseconds, 2);
+  progress(`  ${name}: ${rows} rows, ${milliseconds} ms, ${ratio}x`);
+  const rowsPerSecond = Math.round((rows / milliseconds) * 1_000);
+  return { read: name, rows, milliseconds, rawMilliseconds, ratio, rowsPerSecond };
+}
+
+function comparisonOf(engine: StoreEngine, { scope, revision }: GrownTree, read: StoreRead): Comparison {
+  const { tree } = engine;
   return {
-    ...{ read: read.name, rows, milliseconds, rawMilliseconds, ratio: roundTo(milliseconds / rawMilliseconds, 2) },
-    rowsPerSecond: Math.round((rows / milliseconds) * 1_000),
+    name: read.name,
+    own: async () => {
+      const { rows } =
+        read.kind === "run"
+          ? await tree.run(scope, revision, { contexts: "root", steps: read.steps, values: false })
+          : await tree.evidence(scope, revision, read.request);
+      return rows.length;
+    },
+    byHand: () => engine.raw(scope, read.raw),
   };
 }
 
-async function rowsOf({ tree }: TreeEngine, { scope, revision }: GrownTree, read: StoreRead): Promise<number> {
-  const { rows } =
-    read.kind === "run"
-      ? await tree.run(scope, revision, { contexts: "root", steps: read.steps, values: false })
-      : await tree.evidence(scope, revision, read.request);
-  return rows.length;
+function notesOn(servers: StoreEngine | undefined, results: readonly EngineResult[]): readonly string[] {
+  const missing =
+    servers === undefined
+      ? ["Neo4j and Qdrant did not run: NEO4J_URI is not set."]
+      : servers.search === undefined
+        ? ["Qdrant did not run: QDRANT_URL is not set."]
+        : [];
+  const unsettled = results
+    .filter(({ points }) => points?.settled === false)
+    .map(({ engine, nodes }) => `${engine} was still building its graphs of ${nodes} nodes when it was searched.`);
+  return [...missing, ...unsettled];
 }
 
 function report(results: readonly EngineResult[], notes: readonly string[]): BenchReport {
@@ -105,9 +143,11 @@ function report(results: readonly EngineResult[], notes: readonly string[]): Ben
   return {
     tables: [
       {
-        title: "Insert rate (nodes/s; states, indexes and schema counts, no vectors)",
-        columns: ["store", "nodes", "nodes/s"],
-        rows: results.map(({ engine, nodes, insertedPerSecond }) => [engine, nodes, insertedPerSecond]),
+        title: "Insert rates (nodes/s: states, indexes and counts of schema and terms; then their vectors/s)",
+        columns: ["store", "nodes", "nodes/s", "vectors/s"],
+        rows: results.map(({ engine, nodes, insertedPerSecond, points }) => [
+          ...[engine, nodes, insertedPerSecond, points?.perSecond ?? ""],
+        ]),
       },
       {
         title: `Reads, median of at most ${ROUNDS} (ms)`,

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseConfig, randomId, systemClock, type MemoryScope } from "#core";
 import {
   embedRows,
@@ -14,10 +11,9 @@ import {
 } from "#memory";
 import { openEmbeddingModels, openEntailer } from "#models";
 import { Embedder, embeddingProcessCache, type EmbeddingModel } from "#scoring";
-import { openDistributedStores, openStores, type Stores } from "#stores";
-import { startRedis } from "../../test/support/redis.js";
 import type { Profile } from "../bench.js";
 import type { Engine } from "./engine.js";
+import { type OpenedStores, openFiles, openServers } from "./open-stores.js";
 
 const TENANT = "default";
 const SCORING = { scorer: "hybrid", a: 0.4, entailmentTemplate: "This is about {}." } as const;
@@ -73,30 +69,6 @@ export async function openEngine(options: EngineOptions = {}): Promise<Engine> {
       await stores.close();
       await remove();
     },
-  };
-}
-
-interface OpenedStores {
-  readonly stores: Stores;
-  /** Removes what they were kept in. */
-  readonly remove: () => Promise<void>;
-}
-
-/** SQLite in a new temporary folder. */
-async function openFiles(): Promise<OpenedStores> {
-  const folder = await mkdtemp(join(tmpdir(), "espalier-engine-"));
-  return { stores: openStores({ folder }), remove: () => rm(folder, { recursive: true, force: true }) };
-}
-
-/** The Neo4j and the Qdrant of the environment, under a prefix of its own, with a private Redis. */
-async function openServers(): Promise<OpenedStores> {
-  const { distributed } = parseConfig({ ...process.env, REDIS_URL: "" });
-  if (distributed === undefined) throw new Error("NEO4J_URI and QDRANT_URL are not set");
-  const redis = await startRedis();
-  const prefix = `bench-${randomId("key").slice(-12)}`;
-  return {
-    stores: openDistributedStores({ ...distributed, redis: redis.address, prefix }),
-    remove: () => redis.close(),
   };
 }
 

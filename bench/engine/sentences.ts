@@ -1,5 +1,19 @@
 import { EXAMPLES, readExample } from "./examples.js";
 
+/** Conditions of 1 to 5 words that occur in the sentences: frequent and rare ones. */
+export const CONDITIONS = [
+  "salmon",
+  "warm potatoes",
+  "chicken with rice",
+  "the garage on Mill Street",
+  "fireworks over the bay",
+  "tomato sauce",
+  "ask the insurer about the bill",
+  "vegetables",
+  "bread and butter",
+  "a quiet room with a desk",
+];
+
 /**
  * `count` different texts of about 30 tokens, always the same ones: pairs of descriptions from the example memories.
  * At most (descriptions)² texts, which is over 100,000.

@@ -1,7 +1,10 @@
 import { generateKeyBetween, generateNKeysBetween } from "fractional-indexing";
 import { type MemoryScope, PATH_SEPARATOR, randomId } from "#core";
 import type { NewState, TreeStore } from "#memory";
-import type { RawContext } from "./tree-engine.js";
+import { type StateRef, termWeights } from "#scoring";
+import { hashedModel } from "../engine/hashed-model.js";
+import { sentences } from "../engine/sentences.js";
+import type { RawContext } from "./store-engine.js";
 
 const TENANT = "default";
 const LABELS = 100;
@@ -9,6 +12,13 @@ const BOX_ITEMS = 100;
 const SHELF_BOXES = 100;
 /** States of one change set: stays under the limit of 50,000. */
 const CHANGE_STATES = 20_000;
+/** Items beyond so many repeat the texts of others. */
+const TEXTS = 100_000;
+/** Share of similarity in hybrid scores. */
+export const HYBRID_A = 0.4;
+
+/** Of every memory that is made here: synthetic vectors, as long as those of the default model. */
+export const BENCH_MODEL = hashedModel(384);
 
 /** A memory that was made, and how fast. */
 export interface GrownTree {
@@ -16,58 +26,83 @@ export interface GrownTree {
   readonly revision: number;
   readonly nodes: number;
   readonly boxes: readonly RawContext[];
+  /** In document order; they alone have a text. */
+  readonly items: readonly StateRef[];
   readonly nodesPerSecond: number;
 }
 
-/** Makes a memory of about `size` nodes, Root -> Shelf -> Box -> Item, by change sets without vectors and terms. */
+/**
+ * Makes a memory of about `size` nodes, Root -> Shelf -> Box -> Item, by change sets with terms and without vectors. A change
+ * set is made when its turn has come, outside the time that is taken.
+ */
 export async function growTree(tree: TreeStore, size: number): Promise<GrownTree> {
   const scope = { tenant: TENANT, memory: randomId("mem") };
   await tree.createMemory(TENANT, {
     ...{ id: scope.memory, name: `stores ${size}`, labels: {}, structure: "artifact", templates: {}, createdAt: 0 },
-    ...{ scoring: { scorer: "lexical", a: 0, entailmentTemplate: "" }, embeddingModel: "none" },
+    ...{ scoring: { scorer: "hybrid", a: HYBRID_A, entailmentTemplate: "" }, embeddingModel: BENCH_MODEL.id },
   });
-  const states = treeStates(size);
-  const started = performance.now();
-  let revision = 0;
-  for (let from = 0; from < states.length; from += CHANGE_STATES) {
+  const texts = await sentences(Math.min(size, TEXTS));
+  const [boxes, items]: [RawContext[], StateRef[]] = [[], []];
+  let [revision, nodes, milliseconds] = [0, 0, 0];
+  for (const states of chunksOf(treeStates(size, texts), CHANGE_STATES)) {
+    const texted = states.filter(({ text }) => text !== "");
+    const terms = texted.map(({ id, text }) => ({ id, field: "", weights: termWeights(text) }));
+    const started = performance.now();
     const committed = await tree.commit(scope, {
       ...{ baseRevision: revision, message: "grow", author: "bench", time: revision },
-      ...{ inbox: { job: scope.memory, step: String(from) }, result: null },
-      ...{ states: states.slice(from, from + CHANGE_STATES), ends: [], vectors: [], terms: [] },
+      ...{ inbox: { job: scope.memory, step: String(revision) }, result: null },
+      ...{ states, ends: [], vectors: [], terms },
     });
+    milliseconds += performance.now() - started;
     revision = committed.revision;
+    nodes += states.length;
+    for (const { id, type, pathKey } of states) {
+      if (type === "Box") boxes.push({ id, pathKey });
+      if (type === "Item") items.push({ id, born: revision });
+    }
   }
-  const seconds = (performance.now() - started) / 1_000;
-  const boxes = states.filter(({ type }) => type === "Box").map(({ id, pathKey }) => ({ id, pathKey }));
-  return { scope, revision, nodes: states.length, boxes, nodesPerSecond: Math.round(states.length / seconds) };
+  return { scope, revision, nodes, boxes, items, nodesPerSecond: Math.round(nodes / (milliseconds / 1_000)) };
 }
 
 /** Parents precede children. */
-function treeStates(size: number): readonly NewState[] {
-  const states: NewState[] = [];
-  const add = (type: string, parent: NewState | undefined, key: string): NewState => {
-    const added: NewState = {
+function* treeStates(size: number, texts: readonly string[]): Generator<NewState> {
+  let count = 0;
+  const make = (type: string, parent: NewState | undefined, key: string, text = ""): NewState => {
+    count += 1;
+    return {
       ...{ id: randomId("nod"), type, parentId: parent?.id ?? null, depth: (parent?.depth ?? 0) + 1 },
       pathKey: parent === undefined ? key : `${parent.pathKey}${PATH_SEPARATOR}${key}`,
-      attributes: { name: `${type} ${states.length}`, weight: states.length },
-      ...{ metadata: {}, text: `${type} number ${states.length}`, tokens: 3 },
+      attributes: { name: `${type} ${count}`, weight: count },
+      ...{ metadata: {}, text, tokens: Math.ceil(text.length / 4) },
     };
-    states.push(added);
-    return added;
   };
-  const root = add("Root", undefined, generateKeyBetween(null, null));
+  const root = make("Root", undefined, generateKeyBetween(null, null));
+  yield root;
   const boxes = Math.max(5, Math.round((size - LABELS) / (BOX_ITEMS + 1)));
   const shelves = generateNKeysBetween(null, null, Math.ceil(boxes / SHELF_BOXES));
   const boxKeys = generateNKeysBetween(null, null, SHELF_BOXES + LABELS);
   const itemKeys = generateNKeysBetween(null, null, BOX_ITEMS);
   for (const [number, shelfKey] of shelves.entries()) {
-    const shelf = add("Shelf", root, shelfKey);
-    if (number === 0) for (const key of boxKeys.slice(0, LABELS)) add("Label", shelf, key);
-    const count = Math.min(SHELF_BOXES, boxes - number * SHELF_BOXES);
-    for (const key of boxKeys.slice(LABELS, LABELS + count)) {
-      const box = add("Box", shelf, key);
-      for (const itemKey of itemKeys) add("Item", box, itemKey);
+    const shelf = make("Shelf", root, shelfKey);
+    yield shelf;
+    if (number === 0) for (const key of boxKeys.slice(0, LABELS)) yield make("Label", shelf, key);
+    const inShelf = Math.min(SHELF_BOXES, boxes - number * SHELF_BOXES);
+    for (const key of boxKeys.slice(LABELS, LABELS + inShelf)) {
+      const box = make("Box", shelf, key);
+      yield box;
+      for (const itemKey of itemKeys) yield make("Item", box, itemKey, texts[count % texts.length]);
     }
   }
-  return states;
+}
+
+function* chunksOf<Item>(items: Iterable<Item>, size: number): Generator<readonly Item[]> {
+  let chunk: Item[] = [];
+  for (const item of items) {
+    if (chunk.length === size) {
+      yield chunk;
+      chunk = [];
+    }
+    chunk.push(item);
+  }
+  if (chunk.length > 0) yield chunk;
 }

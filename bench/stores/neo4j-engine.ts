@@ -1,18 +1,22 @@
 import neo4j from "neo4j-driver";
 import { openNeo4jTree } from "#stores";
-import type { TreeEngine } from "./tree-engine.js";
+import { openServers } from "../engine/open-stores.js";
+import { QdrantByHand } from "./qdrant-by-hand.js";
+import type { StoreEngine } from "./store-engine.js";
 
-/** The Neo4j of `NEO4J_URI`; `undefined` if none is named. Memories are removed by who makes them. */
-export async function openNeo4jEngine(): Promise<TreeEngine | undefined> {
+/**
+ * The Neo4j of `NEO4J_URI`, with the Qdrant of `QDRANT_URL` if one is named; `undefined` without a Neo4j. Memories are
+ * removed by who makes them.
+ */
+export async function openNeo4jEngine(): Promise<StoreEngine | undefined> {
   const { NEO4J_URI: url, NEO4J_USERNAME: user = "neo4j", NEO4J_PASSWORD: password } = process.env;
   if (url === undefined) return undefined;
-  const opened = await openNeo4jTree({ url, ...(password !== undefined && { user, password }) });
+  const opened = await (process.env["QDRANT_URL"] === undefined ? openTrees(url, user, password) : openBoth());
   const auth = password === undefined ? undefined : neo4j.auth.basic(user, password);
   // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- options of the driver are plain objects
   const driver = neo4j.driver(url, auth, { disableLosslessIntegers: true, fetchSize: 5_000 });
   return {
-    name: "Neo4j",
-    tree: opened.tree,
+    ...opened,
     raw: async ({ tenant, memory }, { cypher, parameters = {} }) => {
       const given = { memory: `${tenant}/${memory}`, ...parameters };
       const session = driver.session();
@@ -25,6 +29,31 @@ export async function openNeo4jEngine(): Promise<TreeEngine | undefined> {
     close: async () => {
       await driver.close();
       await opened.close();
+    },
+  };
+}
+
+type OpenedEngine = Omit<StoreEngine, "raw">;
+
+async function openTrees(url: string, user: string, password: string | undefined): Promise<OpenedEngine> {
+  return { name: "Neo4j", ...(await openNeo4jTree({ url, ...(password !== undefined && { user, password }) })) };
+}
+
+async function openBoth(): Promise<OpenedEngine> {
+  const { stores, prefix, remove } = await openServers();
+  const { tree, vectors, lexical } = stores;
+  const byHand = new QdrantByHand(prefix);
+  return {
+    name: "Neo4j + Qdrant",
+    tree,
+    search: {
+      ...{ vectors, lexical, settled: () => byHand.settled() },
+      byHand: (grown, points) => byHand.search(grown, points),
+    },
+    close: async () => {
+      await byHand.drop();
+      await stores.close();
+      await remove();
     },
   };
 }

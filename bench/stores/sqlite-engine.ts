@@ -1,14 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { openStores } from "#stores";
-import type { TreeEngine } from "./tree-engine.js";
+import { openFiles } from "../engine/open-stores.js";
+import { sqliteByHand } from "./sqlite-by-hand.js";
+import type { StoreEngine } from "./store-engine.js";
 
 /** SQLite stores in a new temporary folder; raw queries go to the same file. */
-export async function openSqliteEngine(): Promise<TreeEngine> {
-  const folder = await mkdtemp(join(tmpdir(), "espalier-stores-"));
-  const stores = openStores({ folder });
+export async function openSqliteEngine(): Promise<StoreEngine> {
+  const { stores, folder, remove } = await openFiles();
   const database = new DatabaseSync(join(folder, "espalier.db"), { readOnly: true });
   const statements = new Map<string, StatementSync>();
   const prepared = (sql: string): StatementSync => {
@@ -19,6 +17,12 @@ export async function openSqliteEngine(): Promise<TreeEngine> {
   return {
     name: "SQLite",
     tree: stores.tree,
+    search: {
+      vectors: stores.vectors,
+      lexical: stores.lexical,
+      settled: async () => true,
+      byHand: async (tree, points) => sqliteByHand(database, tree, points),
+    },
     raw: ({ memory }, { sql, parameters = {} }) => {
       const given: Record<string, string | number> = { memory };
       for (const [name, value] of Object.entries(parameters)) {
@@ -29,7 +33,7 @@ export async function openSqliteEngine(): Promise<TreeEngine> {
     close: async () => {
       database.close();
       await stores.close();
-      await rm(folder, { recursive: true, force: true });
+      await remove();
     },
   };
 }

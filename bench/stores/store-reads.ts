@@ -1,6 +1,6 @@
 /** Reads of the tree Root -> Shelf -> Box -> Item, with Labels on the first shelf, and the same by hand. */
 import type { EvidenceRequest, Position, StructuralStep } from "#query";
-import type { RawContext, RawQuery } from "./tree-engine.js";
+import type { RawContext, RawQuery } from "./store-engine.js";
 
 /** A read, as the store is asked and as one would write it by hand. */
 export type StoreRead = { readonly name: string; readonly raw: RawQuery } & (

@@ -1,0 +1,103 @@
+/** Searches among the items of a memory: the best ten by each scorer, and scores of named items. */
+import type { NodeFilter } from "#core";
+import {
+  Embedder,
+  embeddingProcessCache,
+  HybridScorer,
+  LexicalScorer,
+  type LexicalScores,
+  queryTerms,
+  queryTermWeights,
+  type QueryTermWeights,
+  type Scorer,
+  SimilarityScorer,
+  type VectorScores,
+} from "#scoring";
+import { unitVector } from "../engine/hashed-model.js";
+import { CONDITIONS } from "../engine/sentences.js";
+import type { Comparison } from "./comparison.js";
+import type { GrownPoints } from "./grow-points.js";
+import { BENCH_MODEL, type GrownTree, HYBRID_A } from "./grow-tree.js";
+import type { SearchStores } from "./store-engine.js";
+
+const ITEMS: NodeFilter = { type: "Item", scope: { kind: "descendants", of: [""] } };
+const TOP = 10;
+
+/** Each round has the next condition. */
+export async function storeSearches(
+  stores: SearchStores,
+  tree: GrownTree,
+  points: GrownPoints,
+): Promise<readonly Comparison[]> {
+  const { named } = points;
+  const byHand = await stores.byHand(tree, points);
+  const terms = await Promise.all(CONDITIONS.map((text) => weighed(stores, tree, text)));
+  const textOf = (round: number): string => CONDITIONS[round % CONDITIONS.length] ?? "";
+  const termsOf = (round: number): QueryTermWeights => terms[round % terms.length] ?? new Map();
+  const vectorOf = (round: number): Float32Array => unitVector(textOf(round), BENCH_MODEL.dimension);
+  const { vectors, lexical } = boundTo(stores, tree);
+  const run = { now: () => performance.now() };
+  const embedder = new Embedder(BENCH_MODEL, { processCache: embeddingProcessCache(), now: run.now });
+  const similarity = new SimilarityScorer({ embedder, vectors }, run);
+  const best = async (scorer: Scorer, round: number, exact: boolean): Promise<number> => {
+    const { rows } = await scorer.topK({ field: "", text: textOf(round), filter: ITEMS, limit: TOP, exact });
+    return rows.length;
+  };
+  const byTerms = new LexicalScorer({ lexical }, run);
+  const hybrid = new HybridScorer({ embedder, vectors, lexical, a: HYBRID_A }, run);
+  return [
+    ...[false, true].map((exact) => ({
+      name: `top ${TOP} by similarity${exact ? ", exact" : ""}`,
+      own: (round: number) => best(similarity, round, exact),
+      byHand: (round: number) => byHand.similarity(vectorOf(round), { limit: TOP, exact }),
+    })),
+    {
+      name: `top ${TOP} by terms`,
+      own: (round) => best(byTerms, round, true),
+      byHand: (round) => byHand.lexical(termsOf(round), TOP),
+    },
+    {
+      name: `top ${TOP} by both`,
+      own: (round) => best(hybrid, round, false),
+      byHand: (round) => byHand.hybrid({ vector: vectorOf(round), terms: termsOf(round) }, { a: HYBRID_A, limit: TOP }),
+    },
+    {
+      name: `cosines of ${named.length}`,
+      own: async (round) => (await vectors.scores("", vectorOf(round), named)).length,
+      byHand: (round) => byHand.cosines(vectorOf(round)),
+    },
+    {
+      name: `terms of ${named.length}`,
+      own: async (round) => (await lexical.scores("", termsOf(round), named)).length,
+      byHand: (round) => byHand.termWeights(termsOf(round)),
+    },
+  ];
+}
+
+async function weighed({ lexical }: SearchStores, { scope }: GrownTree, text: string): Promise<QueryTermWeights> {
+  const terms = queryTerms(text);
+  return queryTermWeights(terms, await lexical.statistics(scope, "", terms));
+}
+
+/** The stores as a query's scorers see them, once it is known that no vector is missing. */
+function boundTo(
+  stores: SearchStores,
+  { scope, revision }: GrownTree,
+): { readonly vectors: VectorScores; readonly lexical: LexicalScores } {
+  const model = BENCH_MODEL.id;
+  return {
+    vectors: {
+      scores: (field, vector, states) => stores.vectors.scores(scope, { revision, model, field }, vector, states),
+      topK: (field, vector, filter, options) =>
+        stores.vectors.topK(scope, { revision, model, field }, vector, filter, options),
+      missing: async () => [],
+      keep: async () => undefined,
+    },
+    lexical: {
+      statistics: (field, terms) => stores.lexical.statistics(scope, field, terms),
+      scores: (field, terms, states) => stores.lexical.scores(scope, { revision, field }, terms, states),
+      matches: (field, terms, filter, options) =>
+        stores.lexical.matches(scope, { revision, field }, terms, filter, options),
+    },
+  };
+}
