@@ -64,6 +64,10 @@ export const LIMITS = {
   payloadBytes: 32 * 1024,
   /** Bytes of a job result kept in Redis; a larger one is kept by reference. */
   resultBytes: 256 * 1024,
+  /** Bytes of Redis that a tenant's ended jobs and their results take; of more, the oldest leave before their hour is over. */
+  endedJobsBytes: 32 * 1024 * 1024,
+  /** The same for failed jobs and dead letters, with the payloads that a replay needs. */
+  failedJobsBytes: 64 * 1024 * 1024,
   /** Items of a page of any list. */
   pageItems: 1_000,
   /** Event streams that one API process keeps open: each holds a connection and a buffer. A tenant has half at most. */
@@ -101,7 +105,7 @@ export const LIMITS = {
   tenantBurst: 10_000,
   /** Jobs of a tenant that wait in a lane, and their bytes, unless it is told otherwise: Redis holds them in memory. */
   tenantQueuedJobs: 10_000,
-  tenantQueuedBytes: 256 * 1024 * 1024,
+  tenantQueuedBytes: 64 * 1024 * 1024,
   /** Jobs of a tenant in flight in a lane, unless it is told otherwise. */
   tenantInFlight: 1_000,
   /** Bytes of an `Idempotency-Key`. */

@@ -22,7 +22,7 @@ import { bounded, connectRedis, isCluster } from "./redis.js";
 import { endAnswer, runScript } from "./scripts.js";
 import { Sweeper } from "./admission/sweeper.js";
 import { SerializedPayload } from "./serialized-payload.js";
-import { JOB_SETTINGS, type JobSettings } from "./settings.js";
+import { JOB_SETTINGS, keepEnded, type JobSettings } from "./settings.js";
 import type { JobClient, JobEvent, JobKind, JobRecord, PayloadStore, SubmitRequest } from "./types.js";
 import { Waiters } from "./waiters.js";
 import { DeliveryQueue } from "./webhooks/delivery-queue.js";
@@ -146,13 +146,10 @@ class RedisJobClient implements JobClient, QueueAges {
     ];
     const token = queueJobId(tenant, id);
     const error = { code: "cancelled", message: "The job was cancelled while it was queued.", details: {} };
+    const keep = keepEnded(this.#settings, "cancelled");
     const reply = await this.#call(() =>
       runScript(this.#redis, "jobCancel", keys, [
-        token,
-        this.#options.clock.now(),
-        this.#settings.keepMs,
-        JSON.stringify(error),
-        this.#settings.eventsPerJob,
+        ...[token, this.#options.clock.now(), keep.ms, JSON.stringify(error), this.#settings.eventsPerJob, keep.bytes],
       ]),
     );
     const { answer: outcome, webhooks } = endAnswer(reply);

@@ -5,7 +5,7 @@ import { heldKey, heldMember } from "./held/held-jobs.js";
 import { blobKey, queueJobId, type JobKeys } from "./keys.js";
 import { newHash, type JobEnding } from "./record.js";
 import { endAnswer, runScript } from "./scripts.js";
-import type { JobSettings } from "./settings.js";
+import { keepEnded, type JobSettings } from "./settings.js";
 import type { JobError, JobKind, JobState, PayloadStore } from "./types.js";
 
 /** What the status of jobs needs from its process. */
@@ -102,14 +102,14 @@ export class AttemptStatus {
     const { tenant } = this.#data;
     const finishedAt = clock.now();
     const failed = ending.state === "failed" || ending.state === "dead";
-    const keepMs = failed ? (ending.state === "dead" ? settings.keepDeadMs : settings.keepFailedMs) : settings.keepMs;
+    const keep = keepEnded(settings, ending.state);
     const end: JobEnding = {
       ...{ state: ending.state, attempts: this.#attempt, progress, startedAt: this.#startedAt, finishedAt },
       ...(ending.state !== "completed" && { error: ending.error }),
     };
     const result = ending.state === "completed" ? JSON.stringify(ending.result ?? null) : undefined;
     const large = result !== undefined && isLarge(result, LIMITS.resultBytes);
-    if (large) await this.#keepLarge(result, finishedAt + Math.max(settings.keepFailedMs, settings.idempotencyMs));
+    if (large) await this.#keepLarge(result, finishedAt + Math.max(keep.ms, settings.idempotencyMs));
     const fields = [
       ...["startedAt", this.#startedAt, "finishedAt", finishedAt, "done", progress.done, "total", progress.total],
       ...(large ? ["resultAttempt", this.#attempt] : result === undefined ? [] : ["result", result]),
@@ -120,7 +120,7 @@ export class AttemptStatus {
     ];
     const wake = this.#wakeText(end, large ? undefined : result);
     const values = [
-      ...[this.#token, settings.eventsPerJob, keepMs, wake, ending.state],
+      ...[this.#token, settings.eventsPerJob, keep.ms, keep.bytes, wake, ending.state],
       ...[stored.nodes, stored.bytes, ...fields],
     ];
     const { answer, webhooks } = endAnswer(await this.#run("jobFinish", values));

@@ -12,9 +12,9 @@ local function wake(watch, message)
   for channel in string.gmatch(watch, '[^,]+') do redis.call('PUBLISH', channel, message) end
 end
 local function tell(most, ...)
-  if redis.call('XADD', KEYS[2], 'NOMKSTREAM', 'MAXLEN', '~', most, '*', ...) then
-    redis.call('PEXPIRE', KEYS[2], redis.call('PTTL', KEYS[1]))
-  end
+  if not redis.call('XADD', KEYS[2], 'NOMKSTREAM', 'MAXLEN', '~', most, '*', ...) then return false end
+  redis.call('PEXPIRE', KEYS[2], redis.call('PTTL', KEYS[1]))
+  return true
 end
 `;
 

@@ -1,6 +1,7 @@
 import type { Redis } from "ioredis";
 import { SWEEP_SCRIPTS } from "./background/sweep-scripts.js";
 import { HELD_SCRIPTS } from "./held/held-scripts.js";
+import { KEEP } from "./kept-script.js";
 import { LIMIT_SCRIPTS } from "./limits/limit-scripts.js";
 import { REQUEST_SCRIPTS } from "./requests/request-scripts.js";
 import { ENDED, GUARDED, WATCH } from "./script-parts.js";
@@ -25,6 +26,9 @@ import { WEBHOOK_SCRIPTS } from "./webhooks/webhook-scripts.js";
  * An ended job never changes again. A transition of an attempt is refused once a later attempt has begun (fencing): a
  * worker that lost its lock cannot overwrite what the newer one wrote. KEYS of a script share the tenant's hash tag.
  */
+
+/** How long the stream of a job lasts that was first followed when it had ended: a client reads it once. */
+const LATE_MS = 60_000;
 
 export const SCRIPTS = {
   /**
@@ -130,31 +134,33 @@ return redis.call('HDEL', KEYS[1], 'replayedAs')`,
   },
 
   /**
-   * KEYS job, events, webhooks, usage, effect. ARGV attempt, job token, eventsPerJob, keepMs, wake-up text ('' if it is too
-   * large), state, nodes and bytes that were stored, then the other fields of the hash. Answers {'ok', webhooks with something
-   * to deliver} or why not.
+   * KEYS job, events, webhooks, usage, effect. ARGV attempt, job token, eventsPerJob, keepMs, bytes of ended jobs, wake-up text
+   * ('' if it is too large), state, nodes and bytes that were stored, then the other fields of the hash. Answers {'ok', webhooks
+   * with something to deliver} or why not.
    */
   jobFinish: {
     numberOfKeys: 5,
-    lua: `${GUARDED}${NOTIFY}${COUNT}
+    lua: `${GUARDED}${NOTIFY}${COUNT}${KEEP}
 local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
-redis.call('HSET', KEYS[1], 'state', ARGV[6], 'attempts', ARGV[1], unpack(ARGV, 9))
+redis.call('HSET', KEYS[1], 'state', ARGV[7], 'attempts', ARGV[1], unpack(ARGV, 10))
 redis.call('PEXPIRE', KEYS[1], keepMs)
-countEnd(KEYS[4], ARGV[6])
-countStored(KEYS[4], KEYS[5], ARGV[7], ARGV[8])
-tell(ARGV[3], 'type', 'state', 'state', ARGV[6])
-wake(status[3], 'end ' .. ARGV[2] .. ' ' .. ARGV[5])
-return { 'ok', unpack(notify(ARGV[6])) }`,
+countEnd(KEYS[4], ARGV[7])
+countStored(KEYS[4], KEYS[5], ARGV[8], ARGV[9])
+local texts = 0
+for at = 11, #ARGV, 2 do texts = texts + #ARGV[at] end
+keep(ARGV[7], ARGV[5], texts, tell(ARGV[3], 'type', 'state', 'state', ARGV[7]), keepMs)
+wake(status[3], 'end ' .. ARGV[2] .. ' ' .. ARGV[6])
+return { 'ok', unpack(notify(ARGV[7])) }`,
   },
 
   /**
-   * KEYS job, events, webhooks, usage. ARGV job token, now, keepMs, error, eventsPerJob. A queued job ends at once; an active one is marked, and
+   * KEYS job, events, webhooks, usage. ARGV job token, now, keepMs, error, eventsPerJob, bytes of ended jobs. A queued job ends at once; an active one is marked, and
    * its worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat', 'active' or {'queued', webhooks with
    * something to deliver}.
    */
   jobCancel: {
     numberOfKeys: 4,
-    lua: `${ENDED}${NOTIFY}${COUNT}
+    lua: `${ENDED}${NOTIFY}${COUNT}${KEEP}
 local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held')
 if not status[1] then return 'gone' end
 if status[1] == 'cancelled' then return 'repeat' end
@@ -167,7 +173,7 @@ end
 redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finishedAt', ARGV[2], 'error', ARGV[4])
 countEnd(KEYS[4], 'cancelled')
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-tell(ARGV[5], 'type', 'state', 'state', 'cancelled')
+keep('cancelled', ARGV[6], #ARGV[4], tell(ARGV[5], 'type', 'state', 'state', 'cancelled'), ARGV[3])
 wake(status[2], 'end ' .. ARGV[1] .. ' ')
 return { 'queued', unpack(notify('cancelled')) }`,
   },
@@ -193,7 +199,7 @@ if redis.call('EXISTS', KEYS[2]) == 0 then
     begin('progress', 'state', 'active', 'attempts', attempts, 'done', done, 'total', total)
   end
   if ended[state] then begin('state', 'state', state) end
-  redis.call('PEXPIRE', KEYS[2], redis.call('PTTL', KEYS[1]))
+  redis.call('PEXPIRE', KEYS[2], ended[state] and ${LATE_MS} or redis.call('PTTL', KEYS[1]))
 end
 return redis.call('HGETALL', KEYS[1])`,
   },

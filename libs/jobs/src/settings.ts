@@ -144,7 +144,7 @@ const LANE: LaneSettings = {
   tenantInFlight: 1_000,
   quantum: 1_000,
   tenantJobs: 10_000,
-  tenantBytes: 256 * 1024 * 1024,
+  tenantBytes: 64 * 1024 * 1024,
   releases: 500,
   resendMs: 5_000,
   lostMs: 15_000,
@@ -185,6 +185,9 @@ export interface JobSettings {
   readonly keepFailedMs: number;
   /** The same for `dead`: somebody has to look at it. */
   readonly keepDeadMs: number;
+  /** Bytes of a tenant's ended jobs, results included, of which the oldest leave first whatever their time; the same for failed ones. */
+  readonly keptBytes: number;
+  readonly keptFailedBytes: number;
   /** Dead letters kept per tenant; the oldest leave first. */
   readonly lettersPerTenant: number;
   /** How long a job that never ends is remembered. */
@@ -215,6 +218,8 @@ export const JOB_SETTINGS: JobSettings = {
   keepMs: RETENTION_SECONDS.job * 1_000,
   keepFailedMs: RETENTION_SECONDS.failedJob * 1_000,
   keepDeadMs: RETENTION_SECONDS.deadLetter * 1_000,
+  keptBytes: LIMITS.endedJobsBytes,
+  keptFailedBytes: LIMITS.failedJobsBytes,
   lettersPerTenant: 10_000,
   keepQueuedMs: 2 * RETENTION_SECONDS.failedJob * 1_000,
   idempotencyMs: RETENTION_SECONDS.idempotency * 1_000,
@@ -225,10 +230,24 @@ export const JOB_SETTINGS: JobSettings = {
   queues: QUEUE_SETTINGS,
 };
 
-/** What BullMQ itself keeps of ended jobs: ours is the status, this is for people who look into the queues. */
+/** How long a job is kept that ended so, and how many bytes of such jobs of a tenant are. */
+export function keepEnded(
+  settings: JobSettings,
+  state: "completed" | "cancelled" | "failed" | "dead",
+): { readonly ms: number; readonly bytes: number } {
+  const { keepMs, keepFailedMs, keepDeadMs, keptBytes, keptFailedBytes } = settings;
+  if (state === "dead") return { ms: keepDeadMs, bytes: keptFailedBytes };
+  if (state === "failed") return { ms: keepFailedMs, bytes: keptFailedBytes };
+  return { ms: keepMs, bytes: keptBytes };
+}
+
+/**
+ * What BullMQ itself keeps of ended jobs, payloads included, whose ever they are: ours is the status, this is for people who
+ * look into the queues.
+ */
 export const QUEUE_RETENTION = {
   completed: { age: RETENTION_SECONDS.job, count: 1_000 },
-  failed: { age: RETENTION_SECONDS.failedJob, count: 10_000 },
+  failed: { age: RETENTION_SECONDS.failedJob, count: 1_000 },
   /** Length of BullMQ's own event stream of a queue. */
   events: 2_000,
 } as const;

@@ -5,7 +5,7 @@ import { countDead, listLetter } from "../dead-letters.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "../keys.js";
 import { bounded } from "../redis.js";
 import { endAnswer, runScript } from "../scripts.js";
-import type { JobSettings } from "../settings.js";
+import { keepEnded, type JobSettings } from "../settings.js";
 import type { JobError, JobKind, PayloadStore } from "../types.js";
 import type { DeliveryQueue } from "../webhooks/delivery-queue.js";
 
@@ -87,11 +87,10 @@ export class RedisHeldJobs implements HeldJobs {
   }
 
   async release(job: HeldJob, outcome: ReleaseOutcome): Promise<boolean> {
-    const { eventsPerJob, keepMs, keepFailedMs, keepDeadMs } = this.#settings;
-    const keep = { completed: keepMs, cancelled: keepMs, failed: keepFailedMs, dead: keepDeadMs }[outcome.state];
+    const keep = keepEnded(this.#settings, outcome.state);
     const values = [
-      ...[tokenOf(job), this.#clock.now(), eventsPerJob, keep, outcome.state],
-      outcome.state === "completed" ? "" : JSON.stringify(outcome.error),
+      ...[tokenOf(job), this.#clock.now(), this.#settings.eventsPerJob, keep.ms, outcome.state],
+      ...[outcome.state === "completed" ? "" : JSON.stringify(outcome.error), keep.bytes],
     ];
     const keys = [...this.#keysOf(job), this.#keys.webhooks(job.tenant), this.#keys.usage(job.tenant)];
     const end = async (): Promise<string> => {

@@ -1,3 +1,4 @@
+import { KEEP } from "../kept-script.js";
 import { ENDED, GUARDED } from "../script-parts.js";
 import { COUNT } from "../usage/count-script.js";
 import { NOTIFY } from "../webhooks/notify-script.js";
@@ -43,13 +44,13 @@ return 'ok'`,
   },
 
   /**
-   * KEYS job, events, webhooks, usage. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed). Ends a held job
+   * KEYS job, events, webhooks, usage. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed), bytes of ended jobs. Ends a held job
    * with the result that it was held with, or with an error. Answers 'gone', 'ended', 'running', or {'ok', webhooks with
    * something to deliver}, with 'ok, payload' if a payload is kept apart that nobody needs any more.
    */
   jobRelease: {
     numberOfKeys: 4,
-    lua: `${ENDED}${NOTIFY}${COUNT}
+    lua: `${ENDED}${NOTIFY}${COUNT}${KEEP}
 local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'keepMs', 'total', 'payloadApart')
 if not status[1] then return 'gone' end
 if ended[status[1]] then return 'ended' end
@@ -66,7 +67,8 @@ redis.call('HSET', KEYS[1], 'state', ARGV[5], 'finishedAt', ARGV[2])
 redis.call('HDEL', KEYS[1], 'held', 'payloadApart')
 countEnd(KEYS[4], ARGV[5])
 redis.call('PEXPIRE', KEYS[1], keepMs)
-tell(ARGV[3], 'type', 'state', 'state', ARGV[5])
+local texts = redis.call('HSTRLEN', KEYS[1], 'result') + redis.call('HSTRLEN', KEYS[1], 'payload') + #ARGV[6]
+keep(ARGV[5], ARGV[7], texts, tell(ARGV[3], 'type', 'state', 'state', ARGV[5]), keepMs)
 wake(status[2], 'end ' .. ARGV[1] .. ' ')
 local answer = (ARGV[5] == 'completed' and status[6]) and 'ok, payload' or 'ok'
 return { answer, unpack(notify(ARGV[5])) }`,

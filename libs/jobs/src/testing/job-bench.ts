@@ -137,7 +137,7 @@ function freshSettings(): JobSettings {
     progressMs: 20,
     announceAfterMs: 20,
     callTimeoutMs: 1_500,
-    connectGraceMs: 200,
+    connectGraceMs: 1_000,
     sweepMs: 100,
     lanes: {
       interactive: { ...JOB_SETTINGS.lanes.interactive, resendMs: 200, lostMs: 400 },
