@@ -82,6 +82,18 @@ describe("tenants", () => {
     expect(patched.body["limits"]).toEqual({ nodes: 7, bytes: 9 });
   });
 
+  test("a tenant can be without a limit that all others have", async () => {
+    const id = await tenant({ limits: { queuedJobs: "unlimited", nodes: 5 } });
+    const path = `/v1/admin/tenants/${id}`;
+    const limits = { queuedBytes: "unlimited", requestsPerSecond: "unlimited", nodes: 7 };
+    const patched = await call("PATCH", path, { body: { limits } });
+    expect(patched.body["limits"]).toEqual({ ...limits, queuedJobs: "unlimited" });
+    const holding = async () => (await call("GET", `/v1/admin/usage?tenant=${id}`)).body["limits"];
+    expect(await holding()).toEqual({ inFlight: LIMITS.tenantInFlight, nodes: 7 });
+    await call("PATCH", path, { body: { limits: { queuedJobs: null } } });
+    await until(async () => JSON.stringify(await holding()).includes(`"queuedJobs":${LIMITS.tenantQueuedJobs}`));
+  });
+
   test("weights and limits that make no sense are refused by name, and change nothing", async () => {
     const id = await tenant();
     const path = `/v1/admin/tenants/${id}`;
@@ -89,8 +101,8 @@ describe("tenants", () => {
     const bad: readonly (readonly [string, string])[] = [
       ...["-1", "0", "1e-9", "1e9", "1e400", '"2"', "null", "[]"].map((json) => ["weight", json] as const),
       ...["-1", "0", "1e30", "1e400", '"5"'].map((json) => ["limits.requestsPerSecond", json] as const),
-      ...["-1", "0", "1.5", "1e30"].map((json) => ["limits.burst", json] as const),
-      ...["-1", "1.5", "9007199254740993", "true"].map((json) => ["limits.nodes", json] as const),
+      ...["-1", "0", "1.5", "1e30", '"unlimited"'].map((json) => ["limits.burst", json] as const),
+      ...["-1", "1.5", "9007199254740993", "true", '"none"'].map((json) => ["limits.nodes", json] as const),
       ["limits.inFlight", "0"],
       ["limits.speed", "1"],
       ["name", '""'],

@@ -14,3 +14,7 @@ export interface TenantLimits {
   /** UTF-8 bytes of what these nodes say: their types, attributes and metadata. */
   readonly bytes?: number;
 }
+
+/** What the record of a tenant says: absent is the deployment's default, `unlimited` that there is no limit. */
+export type OwnTenantLimits = Pick<TenantLimits, "burst"> &
+  Readonly<Partial<Record<Exclude<keyof TenantLimits, "burst">, number | "unlimited">>>;

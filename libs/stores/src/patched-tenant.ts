@@ -1,4 +1,4 @@
-import type { Tenant, TenantLimits, TenantPatch } from "#memory";
+import type { OwnTenantLimits, Tenant, TenantPatch } from "#memory";
 
 /** The tenant that a patch makes of one. */
 export function patchedTenant(tenant: Tenant, patch: TenantPatch): Tenant {
@@ -14,6 +14,6 @@ export function patchedTenant(tenant: Tenant, patch: TenantPatch): Tenant {
   };
 }
 
-function patchedLimits(limits: TenantLimits, changes: NonNullable<TenantPatch["limits"]>): TenantLimits {
+function patchedLimits(limits: OwnTenantLimits, changes: NonNullable<TenantPatch["limits"]>): OwnTenantLimits {
   return Object.fromEntries(Object.entries({ ...limits, ...changes }).filter(([, value]) => value !== null));
 }

@@ -8,28 +8,30 @@ import { instant, pageOf, paging, text } from "./text.js";
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const positive = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 
+/** A limit, or the word that there is none where the deployment has one. */
+const orUnlimited = <Shape extends z.ZodType>(shape: Shape) => z.union([shape, z.literal("unlimited")]);
+
 /** Names and meanings are those of `TenantLimits`. */
 const limitShapes = {
-  requestsPerSecond: z
-    .number()
-    .min(LIMITS.tenantLeastRate)
-    .max(LIMITS.tenantMostRate)
-    .meta({ description: "Requests that may begin per second, over time and over all API processes." }),
+  requestsPerSecond: orUnlimited(z.number().min(LIMITS.tenantLeastRate).max(LIMITS.tenantMostRate)).meta({
+    description: "Requests that may begin per second, over time and over all API processes.",
+  }),
   burst: z
     .int()
     .min(1)
     .max(LIMITS.tenantMostRate)
     .meta({ description: "Requests that may begin at once after a rest." }),
-  queuedJobs: count.meta({ description: "Jobs of one lane that wait for their turn." }),
-  queuedBytes: count.meta({ description: "Bytes of the jobs of one lane that wait for their turn." }),
-  inFlight: positive.meta({ description: "Jobs of one lane that are released or run." }),
-  nodes: count.meta({ description: "Live nodes of all memories." }),
-  bytes: count.meta({ description: "UTF-8 bytes of what these nodes say." }),
+  queuedJobs: orUnlimited(count).meta({ description: "Jobs of one lane that wait for their turn." }),
+  queuedBytes: orUnlimited(count).meta({ description: "Bytes of the jobs of one lane that wait for their turn." }),
+  inFlight: orUnlimited(positive).meta({ description: "Jobs of one lane that are released or run." }),
+  nodes: orUnlimited(count).meta({ description: "Live nodes of all memories." }),
+  bytes: orUnlimited(count).meta({ description: "UTF-8 bytes of what these nodes say." }),
 };
 
 const limits = z.strictObject(limitShapes).partial().meta({
   id: "TenantLimits",
-  description: "What the tenant may have at most; what is absent is the deployment's default.",
+  description:
+    "What the tenant may have at most; what is absent is the deployment's default, `unlimited` that there is no limit.",
 });
 
 const weight = z

@@ -1,6 +1,6 @@
-import type { TenantLimits } from "#core";
+import type { OwnTenantLimits } from "#core";
 
-export type { TenantLimits } from "#core";
+export type { OwnTenantLimits } from "#core";
 
 /** The tenant that exists from the first start: the first key acts as it. */
 export const DEFAULT_TENANT = "default";
@@ -17,8 +17,7 @@ export interface Tenant {
   readonly createdAt: number;
   /** Share of the workers while others have work too; over 0. */
   readonly weight: number;
-  /** What is absent is the deployment's default. */
-  readonly limits: TenantLimits;
+  readonly limits: OwnTenantLimits;
   /** Since when its keys are refused. */
   readonly suspendedAt?: number;
   /** Since when it is being deleted: its keys are refused, and what is left of it goes. */
@@ -29,7 +28,7 @@ export interface Tenant {
 export interface TenantPatch {
   readonly name?: string;
   readonly weight?: number;
-  readonly limits?: { readonly [Name in keyof TenantLimits]?: number | null };
+  readonly limits?: { readonly [Name in keyof OwnTenantLimits]?: OwnTenantLimits[Name] | null };
   readonly suspendedAt?: number | null;
   readonly deletedAt?: number;
 }

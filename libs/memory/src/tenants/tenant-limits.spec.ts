@@ -1,11 +1,11 @@
 import { expect, test } from "@jest/globals";
-import type { TenantLimits } from "#core";
+import type { OwnTenantLimits, TenantLimits } from "#core";
 import { createTenantLimits } from "./tenant-limits.js";
 
 const DEFAULTS: TenantLimits = { requestsPerSecond: 1_000, burst: 10_000, queuedJobs: 100 };
 
 /** Limits of one tenant that a test changes, and how often they were read. */
-function limitsOf(own: { limits?: TenantLimits }) {
+function limitsOf(own: { limits?: OwnTenantLimits }) {
   const record = { id: "ten_a", name: "a", createdAt: 0, weight: 1 };
   const looks = { reads: 0, now: 1 };
   const get = async () => {
@@ -29,8 +29,13 @@ test("a tenant's own limits go before the deployment's, and a rate of its own ha
   });
 });
 
+test("a tenant can be without a limit that the deployment has", async () => {
+  const own = { queuedJobs: "unlimited", requestsPerSecond: "unlimited", burst: 3, nodes: 7 } as const;
+  expect(await limitsOf({ limits: own }).limits.of("ten_a")).toEqual({ nodes: 7 });
+});
+
 test("limits are read once a second, however often they are asked for", async () => {
-  const own: { limits?: TenantLimits } = { limits: { nodes: 1 } };
+  const own: { limits?: OwnTenantLimits } = { limits: { nodes: 1 } };
   const { limits, looks } = limitsOf(own);
   await Promise.all(Array.from({ length: 10 }, () => limits.of("ten_a")));
   own.limits = { nodes: 2 };

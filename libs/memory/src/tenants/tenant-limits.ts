@@ -1,4 +1,4 @@
-import type { TenantLimits } from "#core";
+import type { OwnTenantLimits, TenantLimits } from "#core";
 import { LRUCache } from "lru-cache";
 import type { TenantStore } from "../ports/tenant-store.js";
 
@@ -24,7 +24,11 @@ export function createTenantLimits(
   return { of: async (tenant) => (await known.fetch(tenant)) ?? defaults };
 }
 
-/** A rate of its own does not come with the burst of another rate. */
-function limitsOf({ burst, ...defaults }: TenantLimits, own: TenantLimits): TenantLimits {
-  return { ...defaults, ...(burst !== undefined && own.requestsPerSecond === undefined && { burst }), ...own };
+/** A rate of its own does not come with the burst of another rate, and no rate with none. */
+function limitsOf({ burst, ...defaults }: TenantLimits, own: OwnTenantLimits): TenantLimits {
+  const all = { ...defaults, ...(burst !== undefined && own.requestsPerSecond === undefined && { burst }), ...own };
+  const limits = Object.entries(all).filter(([, limit]) => limit !== "unlimited");
+  return Object.fromEntries(
+    all.requestsPerSecond === "unlimited" ? limits.filter(([name]) => name !== "burst") : limits,
+  );
 }

@@ -20,7 +20,7 @@ export function describeTenantStore(name: string, open: OpenEmpty): void {
     test("a tenant comes back as it was made, and making it again changes nothing", async () => {
       const full = tenant("ten_1", {
         weight: 0.25,
-        limits: { requestsPerSecond: 0.5, queuedBytes: 2 ** 45, nodes: 0 },
+        limits: { requestsPerSecond: 0.5, queuedBytes: 2 ** 45, nodes: 0, bytes: "unlimited" },
         suspendedAt: 7,
         deletedAt: 8,
       });

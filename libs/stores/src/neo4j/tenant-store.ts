@@ -1,4 +1,4 @@
-import type { Tenant, TenantLimits, TenantPatch, TenantStore } from "#memory";
+import type { OwnTenantLimits, Tenant, TenantPatch, TenantStore } from "#memory";
 import { patchedTenant } from "../patched-tenant.js";
 import type { Database, Transaction } from "./database.js";
 
@@ -101,7 +101,7 @@ function valuesOf({ limits, suspendedAt, deletedAt, ...tenant }: Tenant): Readon
 function tenantOf({ limits, suspendedAt, deletedAt, ...tenant }: TenantColumns): Tenant {
   return {
     ...tenant,
-    limits: JSON.parse(limits) as TenantLimits,
+    limits: JSON.parse(limits) as OwnTenantLimits,
     ...(suspendedAt !== null && { suspendedAt }),
     ...(deletedAt !== null && { deletedAt }),
   };

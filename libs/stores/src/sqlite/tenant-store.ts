@@ -1,4 +1,4 @@
-import type { Tenant, TenantLimits, TenantPatch, TenantStore } from "#memory";
+import type { OwnTenantLimits, Tenant, TenantPatch, TenantStore } from "#memory";
 import { patchedTenant } from "../patched-tenant.js";
 import type { Connection } from "./connection.js";
 import type { Database } from "./database.js";
@@ -78,7 +78,7 @@ function writeTenant(connection: Connection, tenant: Tenant): void {
 function tenantOf(row: TenantRow): Tenant {
   return {
     ...{ id: row.id, name: row.name, createdAt: row.created_at, weight: row.weight },
-    limits: JSON.parse(row.limits) as TenantLimits,
+    limits: JSON.parse(row.limits) as OwnTenantLimits,
     ...(row.suspended_at !== null && { suspendedAt: row.suspended_at }),
     ...(row.deleted_at !== null && { deletedAt: row.deleted_at }),
   };
