@@ -31,8 +31,9 @@ RETURN t.done AS done, $model IN [m.embeddingModel, m.nextEmbeddingModel] AS cur
 MATCH (m:Memory {key: $memory})
 UNWIND $ranges AS range
 CALL (m, range) {
-  MATCH (o:Outbox) WHERE o.memory = $memory AND o.model = $model AND o.field = $field AND o.task = 'vector'
-    AND o.path > range.low AND o.path < range.high AND o.revision <= m.revision
+  MATCH (o:Outbox) USING INDEX o:Outbox(memory, model, field, task, path)
+  WHERE o.memory = $memory AND o.model = $model AND o.field = $field AND o.task = 'vector' AND o.path > range.low
+    AND o.path < range.high AND o.revision <= m.revision
   MATCH (n:Node {memory: $memory, id: o.id, born: o.born})
   WHERE n.born <= toInteger($revision) AND n.died > toInteger($revision)
     AND ($type IS NULL OR n.type = $type) AND ($parents IS NULL OR n.parent IN $parents)
