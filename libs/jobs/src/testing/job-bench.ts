@@ -159,9 +159,9 @@ export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   return collected;
 }
 
-/** Waits until the condition holds, and fails loudly when it does not within some seconds. */
+/** Waits until the condition holds, and fails loudly when it does not, before the test's own time is over. */
 export async function until<T>(read: () => Promise<T | undefined | false> | T | undefined | false): Promise<T> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 25_000;
   while (Date.now() < deadline) {
     const value = await read();
     if (value !== undefined && value !== false) return value;
