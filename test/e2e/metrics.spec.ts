@@ -5,6 +5,7 @@ import { startWorker, type RunningWorker } from "../../apps/worker/src/start-wor
 import { openApiBench, type ApiBench } from "../support/api-bench.js";
 import { FakeModelServer } from "../support/fake-model-server.js";
 import { until } from "../support/until.js";
+import { answers, startReceiver, type WebhookReceiver } from "../support/webhook-receiver.js";
 
 /** Series and value, without the label `process`. */
 type Scrape = ReadonlyMap<string, number>;
@@ -18,7 +19,7 @@ const OF_API = [
     "espalier_vector_drift",
     "espalier_outbox_rows",
   ],
-  "espalier_store_seconds",
+  ...["espalier_store_seconds", "espalier_webhook_overdue_seconds"],
 ];
 const OF_WORKER = [
   ...["espalier_jobs_total", "espalier_job_wait_seconds", "espalier_job_run_seconds"],
@@ -32,21 +33,28 @@ const FIELDS_EMBEDDED = 'espalier_jobs_total{queue="score",outcome="completed"}'
 const TREE = ["beach", "museum", "concert"].map((name) => ({ type: "Day", attributes: { name } }));
 
 let model: FakeModelServer;
+let receiver: WebhookReceiver;
 let bench: ApiBench;
 let worker: RunningWorker;
 let memory: string;
 
 beforeAll(async () => {
   model = await FakeModelServer.start();
+  receiver = await startReceiver();
   bench = await openApiBench({
     environment: {
       ...{ EMBEDDING_PROVIDER: "openai", EMBEDDING_URL: `${model.url}/v1`, EMBEDDING_MODEL: "fake-model" },
       ...{ LOG_LEVEL: "silent", ESPALIER_METRICS_PORT: "0" },
+      ...{ ESPALIER_WEBHOOK_NETWORKS: "127.0.0.1/32", ESPALIER_WEBHOOK_HTTP: "allowed" },
     },
     models: (config) =>
       openEmbeddingModels(config.embedding, { modelsFolder: config.modelsFolder, now: () => Date.now() }),
     startWorker: async (config, jobSettings) =>
-      (worker = await startWorker(config, { jobSettings, roles: ["query", "insert", "score"], serveMetrics: true })),
+      (worker = await startWorker(config, {
+        jobSettings,
+        roles: ["query", "insert", "score", "maintain"],
+        serveMetrics: true,
+      })),
   });
   memory = await bench.client.memory({ name: "moves" });
   // The first job of all loads the model, which is a call too.
@@ -57,6 +65,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await bench.close();
   await model.stop();
+  receiver.close();
 });
 
 const insert = (body: unknown) =>
@@ -171,6 +180,26 @@ test("a job that fails for good moves its outcome, and is no dead letter", async
   });
   expect(Object.keys(moved)).not.toContain('espalier_jobs_total{queue="query",outcome="completed"}');
   expect((await scrape(bench.api.metricsUrl)).get('espalier_dead_letters{queue="query"}')).toBe(0);
+});
+
+test("a webhook's tries move its deliveries by what they came to, and in the end nothing is overdue", async () => {
+  const body = { url: receiver.url, events: ["completed"], kinds: ["query"] };
+  const made = await bench.client.call("POST", "/v1/webhooks", { body });
+  expect(made.status).toBe(201);
+  const series = (outcome: string): string => `espalier_webhook_deliveries_total{outcome="${outcome}"}`;
+  const ask = () => query({ query: "//Day", scorer: "lexical" });
+  expect((await movedBy(ask, series("delivered")))[series("delivered")]).toBe(1);
+  // 410: the receiver asks not to be called any more.
+  receiver.behave(answers(410));
+  expect(Object.keys(await movedBy(ask, series("dead")))).not.toContain(series("delivered"));
+  const again = await bench.client.call("PATCH", `/v1/webhooks/${made.body.id}`, { body: { enabled: true } });
+  expect(again.status).toBe(200);
+  receiver.behave(answers(500));
+  expect(Object.keys(await movedBy(ask, series("retried")))).not.toContain(series("delivered"));
+  await bench.client.call("DELETE", `/v1/webhooks/${made.body.id}`);
+  await until(async () =>
+    (await scrape(bench.api.metricsUrl)).get("espalier_webhook_overdue_seconds{}") === 0 ? true : undefined,
+  );
 });
 
 test("labels are of a known few, and no value names a tenant, a memory or a job", async () => {

@@ -76,7 +76,7 @@ export async function startApi(config: Config, given: GivenDependencies): Promis
 
 function complete(config: Config, given: GivenDependencies, metrics: Metrics, stopping: AbortSignal): ApiDependencies {
   const { stores, jobs, requests, usage, limits, limiter, news, tenantJobs, embeddingModels } = given;
-  watchBacklog(metrics, jobs, given.apart);
+  watchBacklog(metrics, given);
   return {
     ...{ config, tree: timed(metrics, "tree", stores.tree), keys: timed(metrics, "keys", stores.keys) },
     tenants: timed(metrics, "tenants", stores.tenants),
@@ -109,17 +109,17 @@ function timed<T extends object>(metrics: Metrics, store: string, target: T): T 
 /** The API never scales to zero, so the gauges of the backlog come from it. */
 function watchBacklog(
   metrics: Metrics,
-  jobs: JobClient & Partial<QueueAges>,
-  apart: ApartDependencies | undefined,
+  { jobs, webhooks, apart }: Pick<GivenDependencies, "jobs" | "webhooks" | "apart">,
 ): void {
   metrics.watchBacklog(async () => {
-    const [counts, oldestMs, admission, stores] = await Promise.all([
+    const [counts, oldestMs, admission, webhooksOverdueMs, stores] = await Promise.all([
       jobs.counts(),
       jobs.oldestMs?.() ?? {},
       jobs.backlog?.() ?? {},
+      webhooks.overdueMs(),
       apart === undefined ? undefined : readStores(apart),
     ]);
-    return { counts, oldestMs, admission, ...(stores !== undefined && { stores }) };
+    return { counts, oldestMs, admission, webhooksOverdueMs, ...(stores !== undefined && { stores }) };
   });
 }
 

@@ -92,7 +92,7 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
   const eraser = createTenantEraser({ ...shared, jobs });
   opened.defer(() => eraser.close());
   const apart = openApart(services, shared, opened);
-  const deliveries = openDeliveries(config, jobSettings, opened);
+  const deliveries = openDeliveries(config, { jobSettings, metrics }, opened);
   const writers = new WriteQueue();
   const reader = new Reader(services, {
     // Others will have lost points too: all are compared now. The loop that does it also comes by itself.
@@ -133,7 +133,7 @@ function openApart(
 /** What goes to webhooks. */
 function openDeliveries(
   { webhooks, redisUrl }: WorkerConfig,
-  settings: Partial<JobSettings>,
+  { jobSettings: settings, metrics }: { readonly jobSettings: Partial<JobSettings>; readonly metrics: Metrics },
   opened: AsyncDisposableStack,
 ): Deliveries {
   const { requestMs } = settings.webhooks ?? JOB_SETTINGS.webhooks;
@@ -142,7 +142,12 @@ function openDeliveries(
     poster.close();
   });
   const send = sendAttempt({ poster, box: createSecretBox(webhooks.secretsKey), clock: systemClock });
-  const deliveries = createDeliveries({ redis: redisUrl, clock: systemClock, settings, send });
+  const deliveries = createDeliveries({
+    ...{ redis: redisUrl, clock: systemClock, settings, send },
+    onOutcome: (outcome) => {
+      metrics.webhookDelivery(outcome);
+    },
+  });
   opened.defer(() => deliveries.close());
   return deliveries;
 }

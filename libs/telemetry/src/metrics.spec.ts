@@ -35,6 +35,7 @@ test("the backlog is read at each scrape, and left out while its source is down"
           counts: { query: { waiting: 7, due: 1, dead: 2 } },
           oldestMs: { query: 1_500 },
           admission: { interactive: { jobs: 5, oldestMs: 40_000 }, batch: { jobs: 0, oldestMs: 0 } },
+          webhooksOverdueMs: 2_500,
         })
       : Promise.reject(new Error("down")),
   );
@@ -45,6 +46,7 @@ test("the backlog is read at each scrape, and left out while its source is down"
   expect(text).toContain('espalier_queue_jobs{queue="query",state="due",process="api"} 1');
   expect(text).toContain('espalier_admission_backlog{lane="interactive",process="api"} 5');
   expect(text).toContain('espalier_admission_oldest_seconds{lane="interactive",process="api"} 40');
+  expect(text).toContain('espalier_webhook_overdue_seconds{process="api"} 2.5');
   up = false;
   expect(await metrics.metrics()).not.toContain("espalier_queue_jobs{");
 });
@@ -90,7 +92,7 @@ test("every series has a help text and a unit in its name where it has one", asy
 
 test("what differs between stores that lie apart is one number, and none where they do not", async () => {
   const metrics = createMetrics("api", clock);
-  const queues = { counts: {}, oldestMs: {}, admission: {} };
+  const queues = { counts: {}, oldestMs: {}, admission: {}, webhooksOverdueMs: 0 };
   metrics.watchBacklog(async () => ({ ...queues, stores: { outboxRows: 12, drift: 3 } }));
   expect(await metrics.metrics()).toMatch(/espalier_outbox_rows\{process="api"\} 12\n/);
   expect(await metrics.metrics()).toMatch(/espalier_vector_drift\{process="api"\} 3\n/);

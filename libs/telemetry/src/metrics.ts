@@ -15,6 +15,8 @@ export interface Backlog {
   readonly oldestMs: Readonly<Record<string, number>>;
   /** Jobs that wait for their turn, ahead of the queues, and for how long the oldest has, by lane. */
   readonly admission: Readonly<Record<string, { readonly jobs: number; readonly oldestMs: number }>>;
+  /** For how long the webhook that waits longest has had something to send. */
+  readonly webhooksOverdueMs: number;
   /** Where trees and vectors lie apart: what is on its way from one to the other, and what differs. */
   readonly stores?: { readonly outboxRows: number; readonly drift: number };
 }
@@ -44,6 +46,8 @@ export interface Metrics {
   /** A cache was asked for several items at once. */
   cacheLookup(lookup: { readonly cache: string; readonly hits: number; readonly misses: number }): void;
   storeCall(call: { readonly store: string; readonly op: string; readonly milliseconds: number }): void;
+  /** A delivery to a webhook was tried, or given up. */
+  webhookDelivery(outcome: string): void;
   /** A limit of a tenant refused a request or a job. */
   limitRefused(limit: string): void;
   /** Reads the backlog at each scrape; a read that fails leaves the gauges of the backlog out. */
@@ -112,6 +116,10 @@ class PromMetrics implements Metrics {
     this.#series.store.observe({ store: call.store, op: call.op }, call.milliseconds / 1_000);
   }
 
+  webhookDelivery(outcome: string): void {
+    this.#series.deliveries.inc({ outcome });
+  }
+
   limitRefused(limit: string): void {
     this.#series.refusals.inc({ limit });
   }
@@ -148,8 +156,9 @@ class PromMetrics implements Metrics {
   }
 
   async #showBacklog(read: () => Promise<Backlog>): Promise<void> {
-    const { queueJobs, queueOldest, dead, admission, admissionOldest, outboxRows, drift } = this.#series;
-    for (const gauge of [queueJobs, queueOldest, dead, admission, admissionOldest, outboxRows, drift]) gauge.reset();
+    const { queueJobs, queueOldest, dead, admission, admissionOldest, overdue, outboxRows, drift } = this.#series;
+    const gauges = [queueJobs, queueOldest, dead, admission, admissionOldest, overdue, outboxRows, drift];
+    for (const gauge of gauges) gauge.reset();
     let backlog: Backlog;
     try {
       backlog = await read();
@@ -165,6 +174,7 @@ class PromMetrics implements Metrics {
       admission.set({ lane }, jobs);
       admissionOldest.set({ lane }, oldestMs / 1_000);
     }
+    overdue.set(backlog.webhooksOverdueMs / 1_000);
     outboxRows.set(backlog.stores?.outboxRows ?? 0);
     drift.set(backlog.stores?.drift ?? 0);
   }
@@ -206,6 +216,16 @@ function registerSeries(registry: Registry) {
       "cache",
     ]),
     store: histogram("espalier_store_seconds", "Seconds of a call of a store.", ["store", "op"], CALL_SECONDS),
+    deliveries: counter(
+      "espalier_webhook_deliveries_total",
+      "Tries of deliveries to webhooks by what they came to: delivered, retried (there will be another), dead.",
+      ["outcome"],
+    ),
+    overdue: gauge(
+      "espalier_webhook_overdue_seconds",
+      "Seconds for which the webhook that waits longest has had something to send.",
+      [],
+    ),
     refusals: counter("espalier_limit_refusals_total", "Requests and jobs that a limit of their tenant refused.", [
       "limit",
     ]),

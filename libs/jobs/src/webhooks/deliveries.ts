@@ -9,7 +9,7 @@ import { runScript } from "../scripts.js";
 import { JOB_SETTINGS, type JobSettings, type WebhookSettings } from "../settings.js";
 import { DeliveryQueue, type WebhookRef } from "./delivery-queue.js";
 import { readStored, type StoredWebhook } from "./stored-webhook.js";
-import type { AttemptAnswer, DisabledReason, EndState, SendAttempt } from "./types.js";
+import type { AttemptAnswer, DeliveryOutcome, DisabledReason, EndState, SendAttempt } from "./types.js";
 
 /** HTTP: the receiver is gone for good, and asks not to be called any more. */
 const GONE = 410;
@@ -30,6 +30,8 @@ export interface DeliveriesOptions {
   readonly redis: string;
   readonly clock: Clock;
   readonly send: SendAttempt;
+  /** Hears what each try came to, and of each delivery that is given up without one. */
+  readonly onOutcome?: (outcome: DeliveryOutcome) => void;
   readonly settings?: Partial<JobSettings>;
 }
 
@@ -44,6 +46,7 @@ class RedisDeliveries implements Deliveries {
   readonly #settings: JobSettings;
   readonly #clock: Clock;
   readonly #send: SendAttempt;
+  readonly #onOutcome: (outcome: DeliveryOutcome) => void;
   readonly #queue: DeliveryQueue;
   readonly #sweepers: readonly Sweeper[];
 
@@ -53,6 +56,7 @@ class RedisDeliveries implements Deliveries {
     this.#redis = connectRedis(options.redis, "producer");
     this.#clock = options.clock;
     this.#send = options.send;
+    this.#onOutcome = options.onOutcome ?? (() => undefined);
     this.#queue = new DeliveryQueue(this.#redis, this.#settings);
     const { sweepMs, webhooks } = this.#settings;
     this.#sweepers = [
@@ -94,6 +98,7 @@ class RedisDeliveries implements Deliveries {
       string?,
       string?,
     ];
+    if (text === "") this.#onOutcome("dead");
     if (text === undefined || attempt === undefined || record === undefined) return 0;
     const stored = readStored(text);
     const now = this.#clock.now();
@@ -108,6 +113,7 @@ class RedisDeliveries implements Deliveries {
     const outcome = outcomeOf(answer, attempt, settings);
     const values = [event, attempt, outcome, answer.status ?? "", answer.error ?? ""];
     const [failures, failingMs] = (await this.#script("deliverySettle", ref, values)) as readonly [number, number];
+    this.#onOutcome(typeof outcome === "number" ? "retried" : outcome);
     if (outcome === "delivered") return 0;
     if (answer.status === GONE) await this.#disable(ref, text, stored, "gone");
     else if (failingMs >= settings.disableAfterMs) await this.#disable(ref, text, stored, "failing");

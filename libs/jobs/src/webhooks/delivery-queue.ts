@@ -63,6 +63,12 @@ export class DeliveryQueue {
     return time === undefined ? undefined : Number(time);
   }
 
+  /** Milliseconds by which the webhook that waits longest is past its time; 0 if none is. */
+  async overdueMs(now: number): Promise<number> {
+    const [, time] = await this.#redis.zrange(this.#keys.webhookTimes, 0, "0", "WITHSCORES");
+    return time === undefined ? 0 : Math.max(0, now - Number(time));
+  }
+
   /** There is a new webhook. To be told before it is made: one too many is found by an audit. */
   async list({ tenant, webhook }: WebhookRef): Promise<void> {
     await this.#redis.sadd(this.#keys.webhookList, queueJobId(tenant, webhook));

@@ -73,5 +73,8 @@ export interface Attempt {
 export type AttemptAnswer =
   { readonly status: number; readonly error?: string } | { readonly status?: never; readonly error: string };
 
+/** What a try of a delivery came to; `retried`: there will be another. */
+export type DeliveryOutcome = "delivered" | "retried" | "dead";
+
 /** Makes one request. Rejects only when the signal is aborted: then nothing is known of it. */
 export type SendAttempt = (attempt: Attempt, signal: AbortSignal) => Promise<AttemptAnswer>;

@@ -51,7 +51,7 @@ return redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, ARGV[2])`,
 
   /**
    * KEYS webhooks. ARGV id, event, most attempts. A request is about to be made: answers the webhook and the delivery's attempt,
-   * job state, creation and record. Answers {} where there is nothing to send any more; the delivery is dead then, if it was there.
+   * job state, creation and record. Answers {} where there is nothing to send any more, {''} if the delivery is dead by that.
    */
   deliveryBegin: {
     numberOfKeys: 1,
@@ -68,7 +68,7 @@ if spent or cjson.decode(webhook).disabled then
   redis.call('HSET', delivery .. ARGV[2], 'state', 'dead')
   redis.call('HDEL', delivery .. ARGV[2], 'nextAt')
   if not spent then redis.call('HSET', delivery .. ARGV[2], 'error', 'The webhook is disabled.') end
-  return {}
+  return { '' }
 end
 local attempt = redis.call('HINCRBY', delivery .. ARGV[2], 'attempts', 1)
 redis.call('HSET', delivery .. ARGV[2], 'attemptedAt', now)

@@ -62,6 +62,8 @@ export interface Webhooks {
    * @throws EspalierError `delivery_not_found`, `webhook_disabled`
    */
   redeliver(tenant: string, id: string, delivery: string): Promise<Delivery>;
+  /** Milliseconds for which the webhook that waits longest has had something to send, of all tenants; 0 if none has. */
+  overdueMs(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -184,6 +186,10 @@ class RedisWebhooks implements Webhooks {
     if (delivery === undefined) throw new EspalierError("delivery_not_found", "There is no such delivery.");
     await this.#call(() => this.#queue.tell(tenant, [id], this.#clock.now()));
     return delivery;
+  }
+
+  overdueMs(): Promise<number> {
+    return this.#call(() => this.#queue.overdueMs(this.#clock.now()));
   }
 
   async close(): Promise<void> {
