@@ -1,4 +1,4 @@
-import { Database, type Transaction } from "../neo4j/database.js";
+import { type Cells, Database, type Transaction } from "../neo4j/database.js";
 import { migrate } from "../neo4j/migrate.js";
 
 /** A database whose constraints and indexes are brought up to date before its first use; a try that failed is made again. */
@@ -8,6 +8,11 @@ export class MigratedDatabase extends Database {
   override async read<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     await this.#prepare();
     return super.read(work);
+  }
+
+  override async query(statement: string, parameters: Readonly<Record<string, unknown>>): Promise<readonly Cells[]> {
+    await this.#prepare();
+    return super.query(statement, parameters);
   }
 
   override async write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {

@@ -22,6 +22,11 @@ export interface Transaction {
   run<Row>(statement: string, parameters?: Readonly<Record<string, unknown>>): Promise<readonly Row[]>;
 }
 
+/** A row by the places of its columns, as the driver has it: nothing is made for it. */
+export interface Cells {
+  get(place: number): unknown;
+}
+
 /**
  * The one place that touches the driver. A unit of work is a managed transaction: the driver runs it again after a deadlock,
  * a lost connection or another transient error, **also when only the answer of a commit was lost**; so whatever it does must
@@ -49,12 +54,25 @@ export class Database {
 
   /** A unit of work that writes nothing. */
   read<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#call((session) => session.executeRead((managed) => work(over(managed)), { timeout: READ_MS }));
+    return this.#inSession((session) => session.executeRead((managed) => work(over(managed)), { timeout: READ_MS }));
+  }
+
+  /** A unit of work of one statement that writes nothing: sent with its beginning, it waits for an answer less. */
+  query(statement: string, parameters: Readonly<Record<string, unknown>>): Promise<readonly Cells[]> {
+    return this.#call(async () => {
+      // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- options of the driver are plain objects
+      const { records } = await this.#driver.executeQuery(statement, parameters, {
+        ...{ routing: "READ", ...this.#database, transactionConfig: { timeout: READ_MS } },
+        // As sessions of their own: one statement does not wait for what another one saw.
+        bookmarkManager: null,
+      });
+      return records;
+    });
   }
 
   /** A unit of work, all or nothing. */
   write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#call((session) => session.executeWrite((managed) => work(over(managed)), { timeout: WRITE_MS }));
+    return this.#inSession((session) => session.executeWrite((managed) => work(over(managed)), { timeout: WRITE_MS }));
   }
 
   /** Answers when the server does. */
@@ -68,17 +86,25 @@ export class Database {
     await this.#driver.close();
   }
 
-  async #call<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  #inSession<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+    return this.#call(async () => {
+      // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- options of the driver are plain objects
+      const session = this.#driver.session(this.#database);
+      try {
+        return await work(session);
+      } finally {
+        // Not waited for: a server that hangs would hold the caller here.
+        session.close().catch(() => undefined);
+      }
+    });
+  }
+
+  async #call<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#closed) throw new EspalierError("store_unavailable", "The stores are closed.");
-    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- options of the driver are plain objects
-    const session = this.#driver.session(this.#database);
     try {
-      return await this.#withinTime(work(session));
+      return await this.#withinTime(work());
     } catch (error) {
       throw toStoreError(error);
-    } finally {
-      // Not waited for: a server that hangs would hold the caller here.
-      session.close().catch(() => undefined);
     }
   }
 

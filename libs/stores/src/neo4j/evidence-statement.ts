@@ -10,11 +10,14 @@ import type { EvidencePath, EvidenceRequest } from "#query";
 import { keptSteps, maximumChains } from "../evidence-limit.js";
 import { comparisonConditions, foldLevels, type LevelStep, type Liveness, matchStep } from "./match-step.js";
 import { countedCut, ordersOf, sliceOf } from "./cut-clauses.js";
-import { nodeColumns } from "./node-columns.js";
+import { withMemory } from "./memory-row.js";
+import { type Columns, nodeCells, nodeColumns } from "./node-columns.js";
 import { Parameters } from "./parameters.js";
 import { contextRows, type Statement } from "./run-statement.js";
 
 export interface EvidenceStatement extends Statement {
+  /** Those of each node of a chain; they begin behind the numbers of the context and of the path. */
+  readonly columns: Columns;
   /** More rows than this, or the error of a division by zero, mean that there is too much evidence. */
   readonly maximum: number;
 }
@@ -25,13 +28,22 @@ export function evidenceStatement(request: EvidenceRequest, memory: string, live
   const width = Math.max(...request.paths.map((path) => keptSteps(path).length));
   const maximum = maximumChains(request);
   const limit = parameters.bindInteger(maximum + 1);
-  const of = { parameters, liveness, limit, width, values: request.values };
+  const columns = { type: request.paths.some(leavesTypeOpen), values: request.values };
+  const of = { parameters, liveness, limit, width, columns };
   const paths = request.paths.map((path, number) => new PathBuilder(path, number, of).build());
-  const text =
-    paths.length === 1
-      ? `${paths[0] ?? ""} LIMIT ${limit}`
-      : `CALL () {\n${paths.join("\nUNION ALL\n")}\n}\nRETURN * LIMIT ${limit}`;
-  return { text, parameters: parameters.values, maximum };
+  const names = [
+    "context",
+    "path",
+    ...Array.from({ length: width }, (_, at) => nodeColumns(columns, String(at))).flat(),
+  ];
+  const chains =
+    paths.length === 1 ? (paths[0] ?? "") : `CALL () {\n${paths.join("\nUNION ALL\n")}\n}\nRETURN ${names.join(", ")}`;
+  return { text: withMemory(`${chains} LIMIT ${limit}`, names), parameters: parameters.values, maximum, columns };
+}
+
+/** Whether a node of a chain can be of any type. */
+function leavesTypeOpen(path: EvidencePath): boolean {
+  return keptSteps(path).some((index) => path.steps[index]?.type === undefined);
 }
 
 interface PathOptions {
@@ -40,7 +52,7 @@ interface PathOptions {
   /** One row more than there may be, as an integer in the statement. */
   readonly limit: string;
   readonly width: number;
-  readonly values: boolean;
+  readonly columns: Columns;
 }
 
 class PathBuilder {
@@ -71,10 +83,10 @@ class PathBuilder {
       this.#step(step, `n${index + 1}`);
     });
     if (this.#multiplies) this.#collect();
-    const { width, values } = this.of;
-    const nodes = Array.from({ length: width }, (_, at) => nodeColumns(this.#kept[at], { values, suffix: String(at) }));
-    const columns = [`${this.#context} AS context`, `${this.number} AS path`, ...nodes.flat()];
-    return [...this.#clauses, `RETURN ${columns.join(", ")}`].join("\n");
+    const { width, columns } = this.of;
+    const nodes = Array.from({ length: width }, (_, at) => nodeCells(this.#kept[at], columns, String(at)));
+    const cells = [`${this.#context} AS context`, `${this.number} AS path`, ...nodes.flat()];
+    return [...this.#clauses, `RETURN ${cells.join(", ")}`].join("\n");
   }
 
   #step(step: LevelStep, alias: string): void {

@@ -9,11 +9,11 @@
  *
  * Weights are carried only where contexts have different ones. The statement's text depends on the run's shape alone.
  */
-import { PATH_SEPARATOR } from "#core";
 import { outermostPaths } from "../outermost-paths.js";
 import type { StructuralRun } from "#query";
 import { comparisonConditions, foldLevels, type LevelStep, type Liveness, matchStep } from "./match-step.js";
-import { nodeColumns } from "./node-columns.js";
+import { withMemory } from "./memory-row.js";
+import { type Columns, depthOf, nodeCells, nodeColumns } from "./node-columns.js";
 import { Parameters, type ParameterValue } from "./parameters.js";
 import { cutClauses, type Orders, ordersOf } from "./cut-clauses.js";
 
@@ -23,7 +23,9 @@ export interface Statement {
 }
 
 export interface RunStatement extends Statement {
-  /** The weight of every row; absent: it is the row's column `weight`. */
+  /** Those of the node. */
+  readonly columns: Columns;
+  /** The weight of every row; absent: it is in the column behind the node's. */
   readonly weight: number | undefined;
 }
 
@@ -61,13 +63,17 @@ class RunBuilder {
       this.#step(step, `n${index + 1}`);
     });
     const current = this.#current ?? "";
-    const columns = [...nodeColumns(current, { values: this.run.values })];
-    if (this.#uniform === undefined) columns.push("weight");
+    const columns = { type: steps.at(-1)?.type === undefined, values: this.run.values };
+    const weight = this.#uniform === undefined ? ["weight"] : [];
     const { limit } = this.run;
     const order = limit === undefined && this.#order === undefined ? "" : `\nORDER BY ${this.#orders().ascending}`;
     const cut = limit === undefined ? "" : ` LIMIT ${this.#parameters.bindInteger(limit)}`;
-    this.#clauses.push(`RETURN ${columns.join(", ")}${order}${cut}`);
-    return { text: this.#clauses.join("\n"), parameters: this.#parameters.values, weight: this.#uniform };
+    this.#clauses.push(`RETURN ${[...nodeCells(current, columns), ...weight].join(", ")}${order}${cut}`);
+    return {
+      text: withMemory(this.#clauses.join("\n"), [...nodeColumns(columns), ...weight]),
+      parameters: this.#parameters.values,
+      ...{ columns, weight: this.#uniform },
+    };
   }
 
   #begin(descends: boolean): void {
@@ -134,8 +140,7 @@ export function contextRows(
   contexts: readonly { readonly id: string; readonly pathKey: string; readonly weight?: number }[],
 ): readonly Readonly<Record<string, string | number>>[] {
   return contexts.map(({ id, pathKey, weight = 1 }, number) => {
-    const depth = pathKey.split(PATH_SEPARATOR).length;
-    return { number, id, pathKey, depth, weight };
+    return { number, id, pathKey, depth: depthOf(pathKey), weight };
   });
 }
 

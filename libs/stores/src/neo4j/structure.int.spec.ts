@@ -74,12 +74,12 @@ await describeWithNeo4j("structure in Neo4j", (url) => {
         const nodes = every.rows.map(({ key }) => key);
         for (const random of runs) {
           const run = runOver(nodes, random);
-          const found = await database.read((transaction) => executeRun(transaction, { memory, liveness }, run));
+          const found = await executeRun(database, { memory, liveness }, run);
           expect(found.rows).toEqual((await reference.run(scope, revision, run)).rows);
         }
         const contexts = nodes.filter((_, index) => index % 2 === 0).map(({ id, pathKey }) => ({ id, pathKey }));
         const request = { contexts, paths, values: true };
-        const found = await database.read((transaction) => executeEvidence(transaction, { memory, liveness }, request));
+        const found = await executeEvidence(database, { memory, liveness }, request);
         expect(found.rows).toEqual((await reference.evidence(scope, revision, request)).rows);
       };
       for (let revision = 0; revision <= history.length; revision += 1) await equal({ head: true, revision });
@@ -105,7 +105,7 @@ await describeWithNeo4j("structure in Neo4j", (url) => {
       const paths = [{ steps, keep: steps.map(() => true) }];
       const request = { contexts: [{ id: "nod_a0", pathKey: "a0" }], paths, values: false };
       const liveness = { head: true, revision: 1 };
-      const asked = database.read((transaction) => executeEvidence(transaction, { memory, liveness }, request));
+      const asked = executeEvidence(database, { memory, liveness }, request);
       expect(await codeOf(asked)).toBe("too_much_evidence");
     }
   }, 120_000);

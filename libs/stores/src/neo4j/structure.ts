@@ -2,10 +2,11 @@ import { Neo4jError } from "neo4j-driver";
 import type { EvidenceRequest, EvidenceRow, RunRow, StatementTrace, StructuralRun } from "#query";
 import { keptSteps, tooMuchEvidence } from "../evidence-limit.js";
 import { byEvidence } from "../evidence-order.js";
-import type { Transaction } from "./database.js";
-import { evidenceStatement } from "./evidence-statement.js";
+import type { Cells, Database } from "./database.js";
+import { evidenceStatement, type EvidenceStatement } from "./evidence-statement.js";
 import type { Liveness } from "./match-step.js";
-import { nodeReader, type Row } from "./node-columns.js";
+import { splitMemory } from "./memory-row.js";
+import { nodeColumns, nodeReader } from "./node-columns.js";
 import { runStatement } from "./run-statement.js";
 
 /** The memory and the revision that a read is of. */
@@ -15,40 +16,50 @@ export interface StructureRead {
   readonly liveness: Liveness;
 }
 
+/** Where the columns of a chain's nodes begin. */
+const FIRST_NODE = 2;
+
+/** What a read found. */
+export interface StructureFound<Row> {
+  /** The first revision that the head's indexes serve; absent: the memory is not there. */
+  readonly purged: number | undefined;
+  readonly rows: readonly Row[];
+  readonly trace: StatementTrace;
+}
+
 /** Executes a structural run: one statement. */
 export async function executeRun(
-  transaction: Transaction,
+  database: Pick<Database, "query">,
   { memory, liveness }: StructureRead,
   run: StructuralRun,
-): Promise<{ readonly rows: readonly RunRow[]; readonly trace: StatementTrace }> {
+): Promise<StructureFound<RunRow>> {
   const started = performance.now();
-  if (run.contexts !== "root" && run.contexts.length === 0) return { rows: [], trace: notSent(started) };
-  const { text, parameters, weight } = runStatement(run, memory, liveness);
-  const found = await transaction.run<Row>(text, parameters);
-  const read = nodeReader(run);
-  const rows = inOrder(found.map((row) => Object.assign(read(row), { weight: weight ?? (row["weight"] as number) })));
-  return { rows, trace: { statement: text, rows: rows.length, milliseconds: performance.now() - started } };
+  const { text, parameters, columns, weight } = runStatement(run, memory, liveness);
+  const { purged, rows: found } = splitMemory(await database.query(text, parameters));
+  const read = nodeReader(run.steps.at(-1), columns);
+  const weightPlace = nodeColumns(columns).length;
+  const rows = inOrder(
+    found.map((row) => Object.assign(read(row), { weight: weight ?? (row.get(weightPlace) as number) })),
+  );
+  return { purged, rows, trace: { statement: text, rows: rows.length, milliseconds: performance.now() - started } };
 }
 
 /** Executes an evidence request: one statement for all contexts and paths. @throws EspalierError `too_much_evidence` */
 export async function executeEvidence(
-  transaction: Transaction,
+  database: Pick<Database, "query">,
   { memory, liveness }: StructureRead,
   request: EvidenceRequest,
-): Promise<{ readonly rows: readonly EvidenceRow[]; readonly trace: StatementTrace }> {
+): Promise<StructureFound<EvidenceRow>> {
   const started = performance.now();
-  if (request.contexts.length === 0 || request.paths.length === 0) return { rows: [], trace: notSent(started) };
-  const { text, parameters, maximum } = evidenceStatement(request, memory, liveness);
-  const found = await transaction.run<Row>(text, parameters).catch((error: unknown) => {
+  const statement = evidenceStatement(request, memory, liveness);
+  const { text, parameters, maximum } = statement;
+  const answer = await database.query(text, parameters).catch((error: unknown) => {
     throw isDivisionByZero(error) ? tooMuchEvidence() : error;
   });
+  const { purged, rows: found } = splitMemory(answer);
   if (found.length > maximum) throw tooMuchEvidence();
-  const rows = evidenceRows(found, request).sort(byEvidence);
-  return { rows, trace: { statement: text, rows: rows.length, milliseconds: performance.now() - started } };
-}
-
-function notSent(started: number): StatementTrace {
-  return { statement: "none: no contexts", rows: 0, milliseconds: performance.now() - started };
+  const rows = evidenceRows(found, request, statement).sort(byEvidence);
+  return { purged, rows, trace: { statement: text, rows: rows.length, milliseconds: performance.now() - started } };
 }
 
 /** How a statement says that it found too much. */
@@ -56,10 +67,17 @@ function isDivisionByZero(error: unknown): boolean {
   return error instanceof Neo4jError && error.code === "Neo.ClientError.Statement.ArithmeticError";
 }
 
-function evidenceRows(found: readonly Row[], { paths, values }: EvidenceRequest): EvidenceRow[] {
-  const readers = paths.map((path) => keptSteps(path).map((_, at) => nodeReader({ values, suffix: String(at) })));
+function evidenceRows(
+  found: readonly Cells[],
+  { paths }: EvidenceRequest,
+  { columns }: EvidenceStatement,
+): EvidenceRow[] {
+  const width = nodeColumns(columns).length;
+  const readers = paths.map((path) =>
+    keptSteps(path).map((step, at) => nodeReader(path.steps[step], columns, FIRST_NODE + at * width)),
+  );
   return found.map((row) => {
-    const [context, path] = [row["context"] as number, row["path"] as number];
+    const [context, path] = [row.get(0) as number, row.get(1) as number];
     return { context, path, chain: (readers[path] ?? []).map((read) => read(row)) };
   });
 }

@@ -20,7 +20,8 @@ import { createMemory, listMemories, readMemory, sumMemories, updateMemory } fro
 import { track } from "./outbox-tracking.js";
 import { readPaths } from "./read-paths.js";
 import { readSchema } from "./schema.js";
-import { executeEvidence, executeRun } from "./structure.js";
+import { memoryKey, memoryNotFound } from "./memory-key.js";
+import { executeEvidence, executeRun, type StructureFound, type StructureRead } from "./structure.js";
 import {
   readChildBy,
   readChildren,
@@ -97,7 +98,9 @@ export class Neo4jTreeStore implements TreeStore {
     revision: number,
     run: StructuralRun,
   ): Promise<{ readonly rows: readonly RunRow[]; readonly trace: StatementTrace }> {
-    return this.#hopingForHead(scope, revision, (read) => executeRun(read.transaction, read, run));
+    const { contexts } = run;
+    if (contexts !== "root" && contexts.length === 0) return this.#nothing(scope);
+    return this.#structure(scope, revision, (read) => executeRun(this.database, read, run));
   }
 
   evidence(
@@ -105,7 +108,8 @@ export class Neo4jTreeStore implements TreeStore {
     revision: number,
     request: EvidenceRequest,
   ): Promise<{ readonly rows: readonly EvidenceRow[]; readonly trace: StatementTrace }> {
-    return this.#hopingForHead(scope, revision, (read) => executeEvidence(read.transaction, read, request));
+    if (request.contexts.length === 0 || request.paths.length === 0) return this.#nothing(scope);
+    return this.#structure(scope, revision, (read) => executeEvidence(this.database, read, request));
   }
 
   nodes(scope: MemoryScope, revision: number, ids: readonly string[]): Promise<readonly NodeState[]> {
@@ -155,7 +159,32 @@ export class Neo4jTreeStore implements TreeStore {
   }
 
   /**
-   * The same for a revision that nearly always is served by the head's indexes: the memory is looked up beside the read, in
+   * Reads by one statement, which says too whether the head's indexes serve the revision, as they nearly always do: only where
+   * they turn out not to is the read made again, by the indexes over all states.
+   */
+  async #structure<Row>(
+    scope: MemoryScope,
+    revision: number,
+    read: (of: StructureRead) => Promise<StructureFound<Row>>,
+  ): Promise<Pick<StructureFound<Row>, "rows" | "trace">> {
+    const memory = memoryKey(scope);
+    const { purged, rows, trace } = await read({ memory, liveness: { head: true, revision } });
+    if (purged === undefined) throw memoryNotFound(scope);
+    return revision >= purged ? { rows, trace } : read({ memory, liveness: { head: false, revision } });
+  }
+
+  /** The rows below no contexts. @throws EspalierError `memory_not_found` */
+  async #nothing(scope: MemoryScope): Promise<{ readonly rows: readonly []; readonly trace: StatementTrace }> {
+    const started = performance.now();
+    await this.#at(scope, undefined, async () => undefined);
+    return {
+      rows: [],
+      trace: { statement: "none: no contexts", rows: 0, milliseconds: performance.now() - started },
+    };
+  }
+
+  /**
+   * Reads at a revision that nearly always is served by the head's indexes: the memory is looked up beside the read, in
    * one round trip, and only where it turns out otherwise is the read made again: in a transaction of its own, as a hoped
    * read that failed has ended this one.
    */
