@@ -148,6 +148,42 @@ test("a tenant that stores as much as it may is told at once; what it was given 
   }
 });
 
+test("a tenant with as many memories as it may have makes another when one is gone", async () => {
+  const { key } = await limited({ memories: 2 });
+  const create = (headers: Readonly<Record<string, string>> = {}) =>
+    bench.client.call("POST", "/v1/memories", { key, headers, body: { name: "one more" } });
+  const [first] = [(await create()).body.id, await create()];
+  for (const headers of [{}, { "idempotency-key": "third" }]) {
+    const refused = await create(headers);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
+    expect(refused.body).toMatchObject({ code: "quota_exceeded", limit: "memories", value: 2, current: 2 });
+  }
+  await bench.client.call("DELETE", `/v1/memories/${first}`, { key });
+  const made = await create({ "idempotency-key": "third" });
+  expect(made.status).toBe(201);
+  // The repeat of one that was made is no further one.
+  expect((await create({ "idempotency-key": "third" })).text).toBe(made.text);
+});
+
+test("a tenant with as many keys as it may have gets another when one has ended, and can always replace one", async () => {
+  const { tenant } = await limited({ keys: 3 });
+  const key = await bench.key({ tenant, scopes: ["admin"] });
+  const path = "/v1/admin/keys";
+  const create = (body: object = {}) => bench.client.call("POST", path, { key, body: { scopes: ["admin"], ...body } });
+  const third = await create();
+  const refused = await create();
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
+  expect(refused.body).toMatchObject({ code: "quota_exceeded", limit: "keys", value: 3, current: 3 });
+  const rotate = (overlapSeconds: number) =>
+    bench.client.call("POST", `${path}/${third.body.id}/rotate`, { key, body: { overlapSeconds } });
+  expect((await rotate(60)).body).toMatchObject({ code: "quota_exceeded", limit: "keys" });
+  const rotated = await rotate(0);
+  expect(rotated.status).toBe(201);
+  expect((await create()).status).toBe(429);
+  expect((await bench.client.call("DELETE", `${path}/${rotated.body.id}`, { key })).status).toBe(200);
+  expect((await create()).status).toBe(201);
+});
+
 test("a refused request leaves nothing behind", async () => {
   const { tenant, key } = await limited({ requestsPerSecond: SLOW, burst: 1 });
   const memory = await bench.client.memory({}, key);

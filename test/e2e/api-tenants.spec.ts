@@ -83,13 +83,13 @@ describe("tenants", () => {
   });
 
   test("a tenant can be without a limit that all others have", async () => {
-    const id = await tenant({ limits: { queuedJobs: "unlimited", nodes: 5 } });
+    const id = await tenant({ limits: { queuedJobs: "unlimited", nodes: 5, memories: "unlimited" } });
     const path = `/v1/admin/tenants/${id}`;
     const limits = { queuedBytes: "unlimited", requestsPerSecond: "unlimited", nodes: 7 };
     const patched = await call("PATCH", path, { body: { limits } });
-    expect(patched.body["limits"]).toEqual({ ...limits, queuedJobs: "unlimited" });
+    expect(patched.body["limits"]).toEqual({ ...limits, queuedJobs: "unlimited", memories: "unlimited" });
     const holding = async () => (await call("GET", `/v1/admin/usage?tenant=${id}`)).body["limits"];
-    expect(await holding()).toEqual({ inFlight: LIMITS.tenantInFlight, nodes: 7 });
+    expect(await holding()).toEqual({ inFlight: LIMITS.tenantInFlight, nodes: 7, keys: LIMITS.tenantKeys });
     await call("PATCH", path, { body: { limits: { queuedJobs: null } } });
     await until(async () => JSON.stringify(await holding()).includes(`"queuedJobs":${LIMITS.tenantQueuedJobs}`));
   });

@@ -32,8 +32,8 @@ test("an admin sees the totals, the limits and the last thirty days of its tenan
   expect(answer.status).toBe(200);
   expect(answer.body).toMatchObject({
     tenant: "ten_used",
-    totals: { memories: 1, nodes: 0, bytes: 0 },
-    limits: { nodes: 1_000, requestsPerSecond: 1_000 },
+    totals: { memories: 1, nodes: 0, bytes: 0, keys: 1 },
+    limits: { memories: 100_000, keys: 10_000, nodes: 1_000, requestsPerSecond: 1_000 },
   });
   const days = daysOf(answer);
   expect(days).toHaveLength(30);

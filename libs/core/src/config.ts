@@ -124,6 +124,8 @@ const environment = z.object({
   ESPALIER_TENANT_IN_FLIGHT: positive.default(LIMITS.tenantInFlight),
   ESPALIER_TENANT_NODES: count.optional(),
   ESPALIER_TENANT_BYTES: count.optional(),
+  ESPALIER_TENANT_MEMORIES: count.default(LIMITS.tenantMemories),
+  ESPALIER_TENANT_KEYS: count.default(LIMITS.tenantKeys),
   LOG_LEVEL: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent").default("info"),
 });
 
@@ -257,6 +259,8 @@ function tenantLimits(value: z.infer<typeof environment>): TenantLimits {
     inFlight: value.ESPALIER_TENANT_IN_FLIGHT,
     nodes: value.ESPALIER_TENANT_NODES,
     bytes: value.ESPALIER_TENANT_BYTES,
+    memories: value.ESPALIER_TENANT_MEMORIES,
+    keys: value.ESPALIER_TENANT_KEYS,
   };
   return Object.fromEntries(Object.entries(limits).filter(([, most]) => Number.isFinite(most)));
 }

@@ -314,8 +314,8 @@ export const ERRORS = {
     category: "limit",
     status: 429,
     retryable: false,
-    title: "The tenant stores as much as it may",
-    advice: "Delete memories that are no longer needed, or ask for a higher quota; `limit` says which it is.",
+    title: "The tenant has as much as it may",
+    advice: "Delete memories or keys that are no longer needed, or ask for a higher quota; `limit` says which it is.",
   },
   too_many_streams: {
     category: "limit",

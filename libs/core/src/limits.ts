@@ -108,6 +108,12 @@ export const LIMITS = {
   tenantQueuedBytes: 64 * 1024 * 1024,
   /** Jobs of a tenant in flight in a lane, unless it is told otherwise. */
   tenantInFlight: 1_000,
+  /** Memories of a tenant unless it is told otherwise: one for each of many users, and some 100 MB of rows. */
+  tenantMemories: 100_000,
+  /** API keys of a tenant that have not ended, unless it is told otherwise: one for each of many agents. */
+  tenantKeys: 10_000,
+  /** Ended API keys of a tenant that are still listed; of more, those that ended first go when a key is made. */
+  endedKeys: 1_000,
   /** Bytes of an `Idempotency-Key`. */
   idempotencyKeyBytes: 255,
   /** Items in one call of a local model: larger batches are slower on CPUs. */

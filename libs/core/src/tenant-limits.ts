@@ -13,6 +13,10 @@ export interface TenantLimits {
   readonly nodes?: number;
   /** UTF-8 bytes of what these nodes say: their types, attributes and metadata. */
   readonly bytes?: number;
+  /** Memories, with nodes or without. */
+  readonly memories?: number;
+  /** API keys that have not ended. */
+  readonly keys?: number;
 }
 
 /** What the record of a tenant says: absent is the deployment's default, `unlimited` that there is no limit. */

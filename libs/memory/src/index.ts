@@ -8,7 +8,7 @@ export * from "./ports/tenant-store.js";
 export type * from "./ports/tree-store.js";
 export type * from "./ports/vector-store.js";
 export { stateBytes } from "./model/state-bytes.js";
-export { checkQuota, LEAST_ROOM, type WantedRoom } from "./tenants/check-quota.js";
+export { checkKeyQuota, checkMemoryQuota, checkQuota, LEAST_ROOM, type WantedRoom } from "./tenants/check-quota.js";
 export {
   deleteTenant,
   type TenantDeletion,

@@ -102,6 +102,7 @@ export const OPERATIONS = {
       "too_many_labels",
       "unknown_scorer",
       "model_unknown",
+      "quota_exceeded",
       ...ONCE,
     ],
   },
@@ -447,7 +448,7 @@ export const OPERATIONS = {
     idempotent: "answer",
     body: newKeyBody,
     responses: { 201: { description: "The key with its secret.", schema: createdKeyShape } },
-    errors: ["invalid_text", "tenant_not_found", ...ONCE],
+    errors: ["invalid_text", "tenant_not_found", "quota_exceeded", ...ONCE],
   },
   listKeys: {
     id: "listKeys",
@@ -472,7 +473,7 @@ export const OPERATIONS = {
     idempotent: "answer",
     body: rotateKeyBody,
     responses: { 201: { description: "The new key with its secret.", schema: rotatedKeyShape } },
-    errors: ["key_not_found", ...ONCE],
+    errors: ["key_not_found", "quota_exceeded", ...ONCE],
   },
   deleteKey: {
     id: "deleteKey",

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from "@nestjs/common";
-import { EspalierError, idFromUuid, isId } from "#core";
-import { NO_TENANT, type ApiKey } from "#memory";
+import { EspalierError, idFromUuid, isId, LIMITS } from "#core";
+import { checkKeyQuota, NO_TENANT, type ApiKey } from "#memory";
 import { hashSecret, newSecret } from "../auth/secret.js";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import type { Caller } from "../http/caller.js";
@@ -36,7 +36,8 @@ export class KeysService {
    * Makes a key. A key never reaches further than the one that made it, and ends with it when nothing is said; keys that an
    * operator makes for a tenant are the tenant's.
    * `effect`: the UUID under which a repeated request makes it, once.
-   * @throws EspalierError `forbidden`, `tenant_not_found`, `invalid_request` for an expiry in the past or after the maker's
+   * @throws EspalierError `forbidden`, `tenant_not_found`, `quota_exceeded`, `invalid_request` for an expiry in the past or
+   * after the maker's
    */
   async create(caller: Caller, body: NewKeyBody, effect?: string): Promise<MadeKey> {
     const tenant = placeOfNewKey(caller, body);
@@ -54,7 +55,7 @@ export class KeysService {
         scopes: body.scopes,
         ...withoutUndefined({ memoryPrefix, expiresAt: end ?? last }),
       },
-      effect,
+      { effect, adds: 1 },
     );
   }
 
@@ -73,7 +74,8 @@ export class KeysService {
   /**
    * Makes a key that does what another does, and has that one end when the overlap is over. The new one lives as long as the
    * old one was made for when nothing is said, but no longer than the caller's own.
-   * @throws EspalierError `key_not_found`, `forbidden`, `invalid_request` as `create`
+   * Without an overlap it takes the place of the old one also where a tenant has as many keys as it may.
+   * @throws EspalierError `key_not_found`, `forbidden`, `quota_exceeded`, `invalid_request` as `create`
    */
   async rotate(
     caller: Caller,
@@ -92,7 +94,7 @@ export class KeysService {
     const { tenant, name, scopes, memoryPrefix } = old;
     const made = await this.#make(
       { tenant, name, scopes, ...withoutUndefined({ memoryPrefix, expiresAt: end === Infinity ? undefined : end }) },
-      effect,
+      { effect, adds: overlapSeconds > 0 ? 1 : 0 },
     );
     const ending = await keys.expire(id, now + overlapSeconds * 1_000);
     await news.tell();
@@ -107,13 +109,19 @@ export class KeysService {
     await news.tell();
   }
 
-  async #make(wish: Omit<ApiKey, "id" | "createdAt">, effect: string | undefined): Promise<MadeKey> {
+  /** `adds`: keys that there are more of by it. Those of no tenant are operators', who are not bounded. */
+  async #make(
+    wish: Omit<ApiKey, "id" | "createdAt">,
+    { effect, adds }: { readonly effect: string | undefined; readonly adds: 0 | 1 },
+  ): Promise<MadeKey> {
     const { keys, ids, clock } = this.dependencies;
     const id = effect === undefined ? ids("key") : idFromUuid("key", effect);
     const key: ApiKey = { ...wish, id, createdAt: clock.now() };
     const secret = newSecret();
     // A request whose process died may have made it; nobody has seen that secret.
     if (effect !== undefined) await keys.remove(key.tenant, key.id);
+    if (adds > 0 && key.tenant !== NO_TENANT) await checkKeyQuota(this.dependencies, key.tenant, key.createdAt);
+    await keys.forgetEnded(key.tenant, { by: key.createdAt, keep: LIMITS.endedKeys });
     await keys.add(key, hashSecret(secret));
     return { key, secret };
   }

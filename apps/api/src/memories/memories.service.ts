@@ -1,7 +1,7 @@
 import { Inject, Injectable } from "@nestjs/common";
 import { EspalierError, idFromUuid } from "#core";
 import type { JobRecord, MaintainPayload } from "#jobs";
-import type { DeletionCounts, Memory, MemoryPatch } from "#memory";
+import { checkMemoryQuota, type DeletionCounts, type Memory, type MemoryPatch } from "#memory";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
 import { reaches, type Caller } from "../http/caller.js";
 import { readPage, type Page } from "../http/cursor.js";
@@ -25,7 +25,7 @@ export class MemoriesService {
 
   /**
    * `effect`: the UUID under which a repeated request makes it, once.
-   * @throws EspalierError `forbidden` for a key that could not see what it made, `model_unknown`
+   * @throws EspalierError `forbidden` for a key that could not see what it made, `model_unknown`, `quota_exceeded`
    */
   async create(caller: Caller, body: NewMemoryBody, effect?: string): Promise<Memory> {
     const { tree, ids, clock } = this.dependencies;
@@ -35,6 +35,8 @@ export class MemoriesService {
     }
     const made = effect === undefined ? undefined : await this.#find(caller, id);
     if (made !== undefined) return made;
+    const embeddingModel = await this.#model(body.embeddingModel);
+    await checkMemoryQuota(this.dependencies, caller.tenant);
     return tree.createMemory(caller.tenant, {
       id,
       name: body.name,
@@ -42,7 +44,7 @@ export class MemoriesService {
       structure: body.structure ?? "artifact",
       templates: body.templates ?? {},
       scoring: { ...DEFAULT_SCORING, ...body.scoring } as Memory["scoring"],
-      embeddingModel: await this.#model(body.embeddingModel),
+      embeddingModel,
       createdAt: clock.now(),
     });
   }

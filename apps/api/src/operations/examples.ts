@@ -225,7 +225,7 @@ export const EXAMPLES: Readonly<Record<string, OperationExamples>> = {
   getUsage: {
     answer: {
       tenant: "default",
-      totals: { memories: 3, nodes: 840, bytes: 51_200 },
+      totals: { memories: 3, nodes: 840, bytes: 51_200, keys: 2 },
       limits: { requestsPerSecond: 1_000, queuedJobs: 10_000, nodes: 1_000_000 },
       items: [
         {

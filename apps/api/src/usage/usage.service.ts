@@ -19,7 +19,7 @@ const beforeDay = z.strictObject({ before: z.int() });
 /** What a tenant has, what it may have, and what it used. */
 export interface TenantUsage extends Page<DayUsage> {
   readonly tenant: string;
-  readonly totals: TenantTotals;
+  readonly totals: TenantTotals & { readonly keys: number };
   readonly limits: TenantLimits;
 }
 
@@ -34,16 +34,21 @@ export class UsageService {
    */
   async read(caller: Caller, query: UsageQuery): Promise<TenantUsage> {
     const tenant = await this.#tenantOf(caller, query.tenant);
-    const { tree, limits, usage } = this.dependencies;
+    const { tree, keys, limits, usage, clock } = this.dependencies;
     const [first, last] = this.#range(query);
     const start = query.cursor === undefined ? last : Math.min(last, decodeCursor(beforeDay, query.cursor).before - 1);
     const count = Math.max(0, Math.min(query.limit, start - first + 1));
     const days = Array.from({ length: count }, (_, at) => start - at);
-    const [totals, own, items] = await Promise.all([tree.totals(tenant), limits.of(tenant), usage.days(tenant, days)]);
+    const [totals, live, own, items] = await Promise.all([
+      tree.totals(tenant),
+      keys.countLive(tenant, clock.now()),
+      limits.of(tenant),
+      usage.days(tenant, days),
+    ]);
     const end = start - count + 1;
     return {
       tenant,
-      totals,
+      totals: { ...totals, keys: live },
       limits: own,
       items,
       ...(count > 0 && end > first && { nextCursor: encodeCursor({ before: end }) }),

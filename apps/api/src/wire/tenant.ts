@@ -26,6 +26,8 @@ const limitShapes = {
   inFlight: orUnlimited(positive).meta({ description: "Jobs of one lane that are released or run." }),
   nodes: orUnlimited(count).meta({ description: "Live nodes of all memories." }),
   bytes: orUnlimited(count).meta({ description: "UTF-8 bytes of what these nodes say." }),
+  memories: orUnlimited(count).meta({ description: "Memories, with nodes or without." }),
+  keys: orUnlimited(count).meta({ description: "API keys that have not ended." }),
 };
 
 const limits = z.strictObject(limitShapes).partial().meta({
@@ -59,6 +61,8 @@ const limitChanges = z
     inFlight: limitShapes.inFlight.nullable(),
     nodes: limitShapes.nodes.nullable(),
     bytes: limitShapes.bytes.nullable(),
+    memories: limitShapes.memories.nullable(),
+    keys: limitShapes.keys.nullable(),
   })
   .partial()
   .meta({ description: "Limits to change; `null` goes back to the deployment's default." });

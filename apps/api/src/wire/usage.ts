@@ -40,9 +40,9 @@ const dayShape = z
 export const usageShape = pageOf(dayShape)
   .extend({
     tenant: z.string(),
-    totals: z
-      .strictObject({ memories: count, nodes: count, bytes: count })
-      .meta({ description: "What is stored now: live nodes, and the UTF-8 bytes of what they say." }),
+    totals: z.strictObject({ memories: count, nodes: count, bytes: count, keys: count }).meta({
+      description: "What is there now: live nodes, the UTF-8 bytes of what they say, and API keys that have not ended.",
+    }),
     limits: z.record(z.string(), z.number()).meta({
       description: "The limits that hold for the tenant: its own, and the deployment's where it has none.",
     }),

@@ -50,6 +50,10 @@ export interface KeyStore {
   expire(id: string, at: number): Promise<ApiKey | undefined>;
   /** False if the tenant has no such key. */
   remove(tenant: string, id: string): Promise<boolean>;
+  /** Keys of a tenant that have not ended by a time. O(keys of the tenant). */
+  countLive(tenant: string, now: number): Promise<number>;
+  /** Of the keys of a tenant that have ended, all but those that ended last; answers how many went. O(keys of the tenant). */
+  forgetEnded(tenant: string, ended: { readonly by: number; readonly keep: number }): Promise<number>;
   /** Every key of a tenant; answers the count. */
   removeAll(tenant: string): Promise<number>;
   count(): Promise<number>;

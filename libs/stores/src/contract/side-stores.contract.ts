@@ -155,6 +155,23 @@ export function describeSideStores(name: string, open: OpenEmpty): void {
       expect(await keys.expire("key_3", 5)).toBeUndefined();
     });
 
+    test("keys that have not ended are counted, and of the others those that ended first are forgotten", async () => {
+      const { keys } = stores;
+      const key: ApiKey = { id: "key_1", tenant: TENANT, name: "", scopes: ["read"], createdAt: 1 };
+      await keys.add(key, "h1");
+      for (const [at, expiresAt] of [40, 10, 30, 20].entries()) {
+        await keys.add({ ...key, id: `key_1${at}`, expiresAt }, `h1${at}`);
+      }
+      await keys.add({ ...key, id: "key_2", tenant: "other", expiresAt: 5 }, "h2");
+      expect(await keys.countLive(TENANT, 0)).toBe(5);
+      expect(await keys.countLive(TENANT, 30)).toBe(2);
+      expect(await keys.countLive("other", 5)).toBe(0);
+      expect(await keys.forgetEnded(TENANT, { by: 30, keep: 3 })).toBe(0);
+      expect(await keys.forgetEnded(TENANT, { by: 30, keep: 1 })).toBe(2);
+      expect((await keys.list(TENANT, { limit: 9 })).map(({ id }) => id)).toEqual(["key_1", "key_10", "key_12"]);
+      expect(await keys.get("key_2")).toBeDefined();
+    });
+
     test("all keys of a tenant go at once", async () => {
       const { keys } = stores;
       const key: ApiKey = { id: "key_1", tenant: TENANT, name: "", scopes: ["read"], createdAt: 1 };

@@ -146,6 +146,19 @@ export class InMemoryKeyStore implements KeyStore {
     return this.tables.keys.length < before;
   }
 
+  async countLive(tenant: string, now: number): Promise<number> {
+    this.tables.checkOpen();
+    return this.tables.keys.filter((key) => key.tenant === tenant && (key.expiresAt ?? Infinity) > now).length;
+  }
+
+  async forgetEnded(tenant: string, { by, keep }: { readonly by: number; readonly keep: number }): Promise<number> {
+    this.tables.checkOpen();
+    const ended = this.tables.keys.filter((key) => key.tenant === tenant && (key.expiresAt ?? Infinity) <= by);
+    const gone = ended.sort((left, right) => (right.expiresAt ?? 0) - (left.expiresAt ?? 0)).slice(keep);
+    this.tables.keys = this.tables.keys.filter((key) => !gone.includes(key));
+    return gone.length;
+  }
+
   async removeAll(tenant: string): Promise<number> {
     this.tables.checkOpen();
     const before = this.tables.keys.length;

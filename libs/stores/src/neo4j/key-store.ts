@@ -35,6 +35,16 @@ MATCH (k:ApiKey {tenant: $tenant, id: $id})
 DELETE k
 RETURN count(*) AS removed`,
 
+  countLive: `
+MATCH (k:ApiKey) WHERE k.tenant = $tenant AND k.id > '' AND (k.expiresAt IS NULL OR k.expiresAt > $now)
+RETURN count(k) AS count`,
+
+  forgetEnded: `
+MATCH (k:ApiKey) WHERE k.tenant = $tenant AND k.id > '' AND k.expiresAt <= $by
+WITH k ORDER BY k.expiresAt DESC SKIP toInteger($keep)
+DELETE k
+RETURN count(*) AS removed`,
+
   removeAll: `
 MATCH (k:ApiKey) WHERE k.tenant = $tenant AND k.id > ''
 DELETE k
@@ -99,6 +109,20 @@ export class Neo4jKeyStore implements KeyStore {
       transaction.run<{ readonly removed: number }>(KEYS.remove, { tenant, id }),
     );
     return (row?.removed ?? 0) > 0;
+  }
+
+  async countLive(tenant: string, now: number): Promise<number> {
+    const [row] = await this.database.read((transaction) =>
+      transaction.run<{ readonly count: number }>(KEYS.countLive, { tenant, now }),
+    );
+    return row?.count ?? 0;
+  }
+
+  async forgetEnded(tenant: string, { by, keep }: { readonly by: number; readonly keep: number }): Promise<number> {
+    const [row] = await this.database.write((transaction) =>
+      transaction.run<{ readonly removed: number }>(KEYS.forgetEnded, { tenant, by, keep }),
+    );
+    return row?.removed ?? 0;
   }
 
   async removeAll(tenant: string): Promise<number> {

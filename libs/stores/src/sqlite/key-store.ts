@@ -64,6 +64,27 @@ export class SqliteKeyStore implements KeyStore {
     });
   }
 
+  countLive(tenant: string, now: number): Promise<number> {
+    return this.database.read((connection) => {
+      const live = "tenant = ? AND (expires_at IS NULL OR expires_at > ?)";
+      const row = connection.get<{ readonly count: number }>(`SELECT count(*) AS count FROM api_keys WHERE ${live}`, [
+        ...[tenant, now],
+      ]);
+      return row?.count ?? 0;
+    });
+  }
+
+  forgetEnded(tenant: string, { by, keep }: { readonly by: number; readonly keep: number }): Promise<number> {
+    // eslint-disable-next-line require-yield -- one statement
+    return this.database.write(function* (connection) {
+      return connection.run(
+        `DELETE FROM api_keys WHERE rowid IN (
+           SELECT rowid FROM api_keys WHERE tenant = ? AND expires_at <= ? ORDER BY expires_at DESC LIMIT -1 OFFSET ?)`,
+        [tenant, by, keep],
+      ).changes;
+    });
+  }
+
   removeAll(tenant: string): Promise<number> {
     // eslint-disable-next-line require-yield -- one statement
     return this.database.write(function* (connection) {
