@@ -10,6 +10,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { beforeAll, describe } from "@jest/globals";
 import neo4j from "neo4j-driver";
@@ -20,7 +21,8 @@ const VERSION = "5.26.30";
 const ROOT = resolve(import.meta.dirname, "../..").replace(/\/dist$/, "");
 const CACHE = join(ROOT, ".cache", "neo4j");
 const JARS = join(CACHE, `lib-${VERSION}`);
-const RUNS = join(CACHE, "runs");
+/** Where the system has its short-lived files: in memory under Jest, if there is room (jest.config.mjs). */
+const RUNS = join(tmpdir(), "espalier-test-neo4j");
 /** The process with which servers end: Jest's own, not a worker of it. */
 const RUN = Number(process.env["ESPALIER_TEST_RUN"] ?? process.pid);
 /** A start takes 3.5 s on an idle machine, a recovery after SIGKILL 18 s. */
