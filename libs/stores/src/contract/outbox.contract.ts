@@ -135,12 +135,19 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       await commit(apart, scope, [], ["nod_a0", "nod_a1"]);
       const rows = await apart.outbox.claim(scope.tenant, LEASE);
       expect(rows.map(taskOf).sort()).toEqual(["nod_a0 payload ", "nod_a1 vector text of a1"]);
-      const read = { model: MODEL, field: NODE_FIELD };
-      expect(await apart.ledger.ended(scope, read, 10)).toEqual([{ ...point("nod_a0"), died: 2 }]);
+      const ended = [{ ...point("nod_a0"), died: 2 }];
+      expect(await apart.ledger.standing(scope, { field: NODE_FIELD }, 10)).toEqual({
+        model: MODEL,
+        waits: true,
+        ended,
+      });
       await apart.ledger.settle(scope, MODEL, [
         { ...point("nod_a0"), died: 2 },
         { ...point("nod_a1"), died: 2 },
       ]);
+      const standing = { model: MODEL, waits: false, ended: [] };
+      expect(await apart.ledger.standing(scope, { model: MODEL, field: NODE_FIELD }, 10)).toEqual(standing);
+      expect((await apart.ledger.standing(scope, { field: "title" }, 10)).waits).toBe(true);
       expect(await apart.outbox.expectation(scope, MODEL)).toEqual({
         fingerprint: fingerprintOf([
           { ...point("nod_a0"), died: 2 },
@@ -316,7 +323,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
         apart.ledger.memory(foreign),
         apart.ledger.sources(foreign, []),
         apart.ledger.pending(foreign, READ, { limit: 1 }),
-        apart.ledger.ended(foreign, READ, 1),
+        apart.ledger.standing(foreign, READ, 1),
         apart.ledger.witnesses(foreign),
         apart.ledger.indexedFields(foreign),
         apart.ledger.statistics(foreign, NODE_FIELD, ["text"]),

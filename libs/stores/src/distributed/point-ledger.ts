@@ -18,6 +18,16 @@ export interface PendingPage {
   readonly next?: string;
 }
 
+/** How the points of a field stand to their states. */
+export interface Standing {
+  /** The model that was named, or the one that the memory's queries read. */
+  readonly model: string;
+  /** Whether there may be points that wait for their vectors: there is a row, or the field is not tracked yet. */
+  readonly waits: boolean;
+  /** Points whose `payload` row waits, whatever the revision: their states have ended. */
+  readonly ended: readonly StoredPoint[];
+}
+
 /** What became of points that were stored: `gone` is their memory, `left` by it their model. Both times they have to go. */
 export type Settlement = "settled" | "gone" | "left";
 
@@ -50,12 +60,12 @@ export interface PointLedger {
     read: { readonly model: string; readonly field: string },
     states: readonly StateRef[],
   ): Promise<readonly PointSource[]>;
-  /** Points under that model and field whose `payload` row waits, whatever the revision: states that have ended. */
-  ended(
+  /** What a search of a field has to know first. One statement; of what has ended, `limit` at most. */
+  standing(
     scope: MemoryScope,
-    read: { readonly model: string; readonly field: string },
+    of: { readonly model?: string | undefined; readonly field: string },
     limit: number,
-  ): Promise<readonly StoredPoint[]>;
+  ): Promise<Standing>;
   /**
    * Points were stored as given: their rows go, in one transaction, unless the state has ended meanwhile (then a `payload`
    * row is left).

@@ -1,7 +1,7 @@
 import { EspalierError, fieldText, type MemoryScope } from "#core";
 import type { StoredPoint } from "#memory";
 import { type LexicalStatistics, type StateRef, termWeights } from "#scoring";
-import type { PendingPage, PointLedger, PointSource, Settlement } from "../distributed/point-ledger.js";
+import type { PendingPage, PointLedger, PointSource, Settlement, Standing } from "../distributed/point-ledger.js";
 import { indexedFields } from "./commit.js";
 import { isInFilter, keyOfState } from "./filter.js";
 import { findState, isCurrent, isRowOf, newRow, rowKey, trackField } from "./outbox-rows.js";
@@ -59,17 +59,24 @@ export class InMemoryPointLedger implements PointLedger {
     );
   }
 
-  async ended(
+  async standing(
     scope: MemoryScope,
-    { model, field }: Parameters<PointLedger["ended"]>[1],
+    { model: named, field }: Parameters<PointLedger["standing"]>[1],
     limit: number,
-  ): Promise<readonly StoredPoint[]> {
+  ): Promise<Standing> {
     const stored = this.tables.find(scope);
+    const model = named ?? stored.memory.embeddingModel;
     const isOfMemory = isRowOf(scope);
-    return this.outbox.rows
-      .filter((row) => isOfMemory(row) && row.task === "payload" && row.model === model && row.field === field)
-      .slice(0, limit)
-      .map(({ id, born }) => ({ id, born, field, ...endOf(findState(stored, { id, born })) }));
+    const rows = this.outbox.rows.filter((row) => isOfMemory(row) && row.model === model && row.field === field);
+    const isTracked = stored.tracked.some((tracked) => tracked.model === model && tracked.field === field);
+    return {
+      model,
+      waits: !isTracked || rows.some(({ task }) => task === "vector"),
+      ended: rows
+        .filter(({ task }) => task === "payload")
+        .slice(0, limit)
+        .map(({ id, born }) => ({ id, born, field, ...endOf(findState(stored, { id, born })) })),
+    };
   }
 
   async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<Settlement> {

@@ -22,9 +22,10 @@ export interface Transaction {
   run<Row>(statement: string, parameters?: Readonly<Record<string, unknown>>): Promise<readonly Row[]>;
 }
 
-/** A row by the places of its columns, as the driver has it: nothing is made for it. */
+/** A row as the driver has it: by the places of its columns, for which nothing is made, or by their names. */
 export interface Cells {
   get(place: number): unknown;
+  toObject(): object;
 }
 
 /**

@@ -50,13 +50,23 @@ MATCH (o:Outbox {key: key}) WHERE o.task = 'vector' AND o.revision <= m.revision
 MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
 RETURN $field AS field, ${SOURCE_COLUMN}, ${KEY_COLUMNS}`,
 
-  ended: `
+  /** One row at least; a row for each state that has ended. Without `$model` it is the memory's own. */
+  standing: `
 MATCH (m:Memory {key: $memory})
+WITH m, coalesce($model, m.embeddingModel) AS model
+OPTIONAL MATCH (t:Tracked {memory: m.key, model: model, field: $field})
+WITH m, model, coalesce(t.done, false) AS done
+CALL (m, model) {
+  OPTIONAL MATCH (o:Outbox)
+  WHERE o.memory = m.key AND o.model = model AND o.field = $field AND o.task = 'vector' AND o.path >= ''
+    AND o.revision <= m.revision
+  RETURN o IS NOT NULL AS waits LIMIT 1
+}
 OPTIONAL MATCH (o:Outbox)
-WHERE o.memory = m.key AND o.model = $model AND o.field = $field AND o.task = 'payload' AND o.path >= ''
+WHERE o.memory = m.key AND o.model = model AND o.field = $field AND o.task = 'payload' AND o.path >= ''
   AND o.revision <= m.revision
 OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
-RETURN o.id AS id, o.born AS born, CASE WHEN n.died <= m.revision THEN n.died END AS died
+RETURN model, waits OR NOT done AS waits, o.id AS id, o.born AS born, CASE WHEN n.died <= m.revision THEN n.died END AS died
 LIMIT toInteger($limit)`,
 
   /**

@@ -1,7 +1,7 @@
 import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey } from "#core";
 import type { StoredPoint } from "#memory";
 import type { LexicalStatistics, StateRef } from "#scoring";
-import type { PendingPage, PointLedger, PointSource, Settlement } from "../distributed/point-ledger.js";
+import type { PendingPage, PointLedger, PointSource, Settlement, Standing } from "../distributed/point-ledger.js";
 import { leftModel } from "../distributed/left-model.js";
 import { outermostPaths } from "../outermost-paths.js";
 import type { Database, Transaction } from "./database.js";
@@ -27,6 +27,14 @@ interface HeadColumns {
   readonly revision: number;
   readonly model: string;
   readonly next: string | null;
+}
+
+interface StandingColumns {
+  readonly model: string;
+  readonly waits: boolean;
+  readonly id: string | null;
+  readonly born: number | null;
+  readonly died: number | null;
 }
 
 interface WitnessColumns {
@@ -61,12 +69,10 @@ export class Neo4jPointLedger implements PointLedger {
     { filter, after, limit }: Parameters<PointLedger["pending"]>[2],
   ): Promise<PendingPage> {
     if (after === undefined) await this.#track(scope, { model, field });
-    const rows = await this.database.read((transaction) =>
-      transaction.run<KeyColumns>(LEDGER.pending, {
-        ...{ memory: memoryKey(scope), model, field, revision, limit },
-        ...{ type: filter?.type ?? null, parents: parentsOf(filter), ranges: rangesOf(filter, after) },
-      }),
-    );
+    const rows = await this.#query<KeyColumns>(LEDGER.pending, {
+      ...{ memory: memoryKey(scope), model, field, revision, limit },
+      ...{ type: filter?.type ?? null, parents: parentsOf(filter), ranges: rangesOf(filter, after) },
+    });
     const last = rows.at(-1);
     return {
       points: rows.flatMap(sourcesOf),
@@ -81,25 +87,21 @@ export class Neo4jPointLedger implements PointLedger {
   ): Promise<readonly PointSource[]> {
     const memory = memoryKey(scope);
     const keys = states.map(({ id, born }) => rowKey(memory, { model, field, id, born }));
-    const found = await this.database.read((transaction) =>
-      transaction.run<KeyColumns>(LEDGER.pendingAmong, { memory, field, keys }),
-    );
+    const found = await this.#query<KeyColumns>(LEDGER.pendingAmong, { memory, field, keys });
     return found.flatMap(sourcesOf);
   }
 
-  async ended(
+  async standing(
     scope: MemoryScope,
-    { model, field }: Parameters<PointLedger["ended"]>[1],
+    { model: named, field }: Parameters<PointLedger["standing"]>[1],
     limit: number,
-  ): Promise<readonly StoredPoint[]> {
-    const rows = await this.#read<{
-      readonly id: string | null;
-      readonly born: number | null;
-      readonly died: number | null;
-    }>(LEDGER.ended, scope, { model, field, limit });
-    return rows.flatMap(({ id, born, died }) =>
+  ): Promise<Standing> {
+    const rows = await this.#read<StandingColumns>(LEDGER.standing, scope, { model: named ?? null, field, limit });
+    const [{ model, waits }] = rows;
+    const ended = rows.flatMap(({ id, born, died }) =>
       id === null || born === null ? [] : [{ id, born, field, ...(died !== null && { died }) }],
     );
+    return { model, waits, ended };
   }
 
   async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<Settlement> {
@@ -176,11 +178,13 @@ export class Neo4jPointLedger implements PointLedger {
     scope: MemoryScope,
     parameters: Readonly<Record<string, unknown>>,
   ): Promise<readonly [Row, ...Row[]]> {
-    const [first, ...rest] = await this.database.read((transaction) =>
-      transaction.run<Row>(statement, { ...parameters, memory: memoryKey(scope) }),
-    );
+    const [first, ...rest] = await this.#query<Row>(statement, { ...parameters, memory: memoryKey(scope) });
     if (first === undefined) throw memoryNotFound(scope);
     return [first, ...rest];
+  }
+
+  async #query<Row>(statement: string, parameters: Readonly<Record<string, unknown>>): Promise<readonly Row[]> {
+    return (await this.database.query(statement, parameters)).map((row) => row.toObject() as Row);
   }
 }
 

@@ -1,4 +1,5 @@
 import { LIMITS, type MemoryScope, type NodeKey } from "#core";
+import type { StoredPoint } from "#memory";
 import { stateKey } from "#scoring";
 import type { PointLedger } from "../distributed/point-ledger.js";
 import type { Selection } from "./filter-conditions.js";
@@ -8,26 +9,27 @@ import { pointId } from "./points.js";
 
 /** What a search reads. */
 interface SearchRead {
-  readonly model: string;
   readonly field: string;
   readonly revision: number;
 }
 
+/** States that have ended of which a search has to know: one more than it can name. */
+export const KNOWN_ENDS = LIMITS.storePoints + 1;
+
 /**
  * Leaves the states out of a selection that have ended and whose points do not say so yet: workers bring those in line, a
- * search only reads. One read of the ledger; a few states are named in the filter, of many the rows that were found are asked
- * about.
+ * search only reads. A few states are named in the filter, of many the rows that were found are asked about.
+ *
+ * @param ended read before the search; KNOWN_ENDS are too many
  */
-export async function withoutEnded(
+export function withoutEnded(
   ledger: PointLedger,
   scope: MemoryScope,
-  read: SearchRead,
-  selection: Selection,
-): Promise<Selection> {
-  const { field, revision } = read;
-  const ended = await ledger.ended(scope, read, LIMITS.storePoints + 1);
-  if (ended.length > LIMITS.storePoints) {
-    return { ...selection, living: (keys) => areLiving(ledger, scope, read, keys) };
+  { field, revision }: SearchRead,
+  { ended, selection }: { readonly ended: readonly StoredPoint[]; readonly selection: Selection },
+): Selection {
+  if (ended.length >= KNOWN_ENDS) {
+    return { ...selection, living: (keys) => areLiving(ledger, scope, { field, revision }, keys) };
   }
   const ids = ended.filter(({ died = Infinity }) => died <= revision).map((state) => pointId(scope, field, state));
   return ids.length === 0 ? selection : { ...selection, filter: { ...selection.filter, must_not: [named(ids)] } };

@@ -10,7 +10,7 @@ import {
 } from "#scoring";
 import { BestFirst, byRank, type Ranked } from "../best-first.js";
 import type { PointSource } from "../distributed/point-ledger.js";
-import { withoutEnded } from "./ended-states.js";
+import { KNOWN_ENDS, withoutEnded } from "./ended-states.js";
 import { selectionOf } from "./filter-conditions.js";
 import { namedPoints, pagesOf, scoresOf } from "./named-points.js";
 import { rankedSearch } from "./ranked-search.js";
@@ -59,8 +59,8 @@ export class QdrantLexicalIndex implements LexicalIndex {
       await ledger.memory(scope);
       return new Float64Array(states.length);
     }
-    const { model } = await ledger.memory(scope);
-    const pending = await this.#pendingAmong(scope, { ...read, model }, states);
+    const { model, waits } = await ledger.standing(scope, { field: read.field }, 1);
+    const pending = waits ? await this.#pendingAmong(scope, { ...read, model }, states) : [];
     const weighed = new Map(pending.map((point) => [stateKey(point), valueOf(point.text, terms)]));
     const collection = await collections.find(model);
     const refs = states.map(({ id, born }) => ({ id, born, field: read.field }));
@@ -83,10 +83,10 @@ export class QdrantLexicalIndex implements LexicalIndex {
       await ledger.memory(scope);
       return [];
     }
-    const { model } = await ledger.memory(scope);
-    const weighed = await this.#weighPending(scope, { ...read, model, filter }, terms, bounds);
+    const { model, waits, ended } = await ledger.standing(scope, { field: read.field }, KNOWN_ENDS);
+    const weighed = waits ? await this.#weighPending(scope, { ...read, model, filter }, terms, bounds) : [];
     const collection = await collections.find(model);
-    const selection = await withoutEnded(ledger, scope, { ...read, model }, selectionOf(scope, read, filter));
+    const selection = withoutEnded(ledger, scope, read, { ended, selection: selectionOf(scope, read, filter) });
     const stored =
       collection &&
       (await rankedSearch(connection, collection, {

@@ -22,7 +22,7 @@ export class PointPayloads {
     collection: Collection | undefined,
   ): Promise<void> {
     for (;;) {
-      const ended = await this.ledger.ended(scope, read, LIMITS.storePoints);
+      const { ended } = await this.ledger.standing(scope, read, LIMITS.storePoints);
       if (ended.length === 0 || !(await this.settle(scope, read.model, collection, ended))) return;
       if (ended.length < LIMITS.storePoints) return;
     }

@@ -80,20 +80,23 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
     };
     const before = [first, ...ends].slice(0, 10);
     const { ledger } = stores;
-    const few = ledger.ended.bind(ledger);
+    const few = ledger.standing.bind(ledger);
     const more = Array.from({ length: LIMITS.storePoints }, (_, at) => ({
       id: `nod_x${at}`,
       born: 1,
       field: "",
       died: 2,
     }));
-    const many: typeof few = async (...request) => [...(await few(...request)), ...more];
-    for (const ended of [few, many]) {
-      ledger.ended = ended;
+    const many: typeof few = async (...request) => {
+      const standing = await few(...request);
+      return { ...standing, ended: [...standing.ended, ...more] };
+    };
+    for (const standing of [few, many]) {
+      ledger.standing = standing;
       expect(await found(2)).toEqual([[first], [first]]);
       expect(await found(1)).toEqual([before, before]);
     }
-    expect(await few(SCOPE, READ, 100)).toHaveLength(39);
+    expect((await few(SCOPE, READ, 100)).ended).toHaveLength(39);
     const { points } = await stores.qdrant.points.points(SCOPE, MODEL, { limit: 40 });
     expect(points.every(({ died }) => died === undefined)).toBe(true);
   });

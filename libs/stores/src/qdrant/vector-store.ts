@@ -7,7 +7,7 @@ import { FingerprintSum } from "../point-fingerprint.js";
 import { checkDimension, type Collection, type Collections } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
 import { deleteMemoryPoints } from "./delete-points.js";
-import { withoutEnded } from "./ended-states.js";
+import { KNOWN_ENDS, withoutEnded } from "./ended-states.js";
 import { selectionOf, type Selection } from "./filter-conditions.js";
 import { namedPoints, pagesOf, present, removePoints, scoresOf } from "./named-points.js";
 import type { PointPayloads } from "./point-payloads.js";
@@ -53,9 +53,15 @@ export class QdrantVectorStore implements VectorStore {
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
     const { connection, ledger } = this.parts;
     const collection = await this.#collection(read.model, vector);
-    const selection = await withoutEnded(ledger, scope, read, selectionOf(scope, read, filter));
+    const all = selectionOf(scope, read, filter);
+    const [{ ended }, isLarge] = await Promise.all([
+      ledger.standing(scope, read, KNOWN_ENDS),
+      exact || collection === undefined ? false : this.#isLarge(collection, all),
+    ]);
     if (collection === undefined) return { rows: [], approximate: false };
-    const approximate = !exact && (await this.#isLarge(collection, selection));
+    const selection = withoutEnded(ledger, scope, read, { ended, selection: all });
+    // Where rows are sorted out afterwards, an index would run out of them.
+    const approximate = isLarge && selection.living === undefined;
     const search = { query: { dense: vector }, selection, above: 0, limit, exact: !approximate };
     return { rows: await rankedSearch(connection, collection, search), approximate };
   }
@@ -119,9 +125,9 @@ export class QdrantVectorStore implements VectorStore {
   }
 
   /** Whether a search may be approximate. Where rows are sorted out afterwards, an index would run out of them. */
-  async #isLarge({ name }: Collection, { filter, accepts, living }: Selection): Promise<boolean> {
+  async #isLarge({ name }: Collection, { filter, accepts }: Selection): Promise<boolean> {
     const { connection, exactBelow } = this.parts;
-    if (accepts !== undefined || living !== undefined) return false;
+    if (accepts !== undefined) return false;
     const { count } = await connection.send("counting candidates", (client) =>
       client.count(name, { filter, exact: false }),
     );
