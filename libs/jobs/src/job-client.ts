@@ -1,31 +1,21 @@
-import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
-import { EspalierError, LIMITS, RETENTION_SECONDS, type Clock, type IdSource } from "#core";
-import { Admission, type LaneBacklog, type LaneName, type QueueLimits } from "./admission/admission.js";
-import { estimateCost } from "./admission/estimate-cost.js";
-import type { JobData } from "./job-data.js";
-import { followEvents } from "./job-events.js";
-import { JOB_KINDS, jobNameOf } from "./job-names.js";
+import { EspalierError, type Clock, type IdSource } from "#core";
+import { Admission, type QueueLimits } from "./admission/admission.js";
+import { Sweeper } from "./admission/sweeper.js";
+import type { ClientParts } from "./client/client-parts.js";
+import { JobSubmits } from "./client/job-submits.js";
+import { JobWaits } from "./client/job-waits.js";
+import { QueueReadings, type QueueAges } from "./client/queue-readings.js";
+import { jobNotFound } from "./job-not-found.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "./keys.js";
-import {
-  fullRecordOf,
-  hashOf,
-  isEnded,
-  LISTED_FIELDS,
-  newHash,
-  recordOf,
-  type JobEnding,
-  type JobHash,
-} from "./record.js";
-import { payloadVersion } from "./payload-upgrades.js";
+import { fullRecordOf, hashOf, isEnded, LISTED_FIELDS, recordOf, type JobHash } from "./record.js";
 import { bounded, connectRedis, isCluster } from "./redis.js";
 import { endAnswer, runScript } from "./scripts.js";
-import { Sweeper } from "./admission/sweeper.js";
-import { SerializedPayload } from "./serialized-payload.js";
 import { JOB_SETTINGS, keepEnded, type JobSettings } from "./settings.js";
 import type { JobClient, JobEvent, JobKind, JobRecord, PayloadStore, SubmitRequest } from "./types.js";
-import { Waiters } from "./waiters.js";
 import { DeliveryQueue } from "./webhooks/delivery-queue.js";
+
+export type { QueueAges };
 
 /** Jobs of a list that are read at once. */
 const LIST_CHUNK = 100;
@@ -41,35 +31,14 @@ export interface JobClientOptions {
   readonly settings?: Partial<JobSettings>;
 }
 
-/** A submit, or the replay of a job. */
-interface Enqueued extends SubmitRequest {
-  readonly origin?: string;
-  /** Of the payload; absent: this release's. */
-  readonly version?: number;
-}
-
-/** A submitted job and how it got there. */
-interface Submitted {
-  readonly record: JobRecord;
-  /** False for a repeat under the same idempotency key. */
-  readonly fresh: boolean;
-}
-
 /**
  * The jobs of a process that submits and follows them. Returns at once, also when Redis is down: calls then answer
  * `queue_unavailable` until it is back. Holds two connections (commands and one subscription) whatever the number of
- * waiters. A submit is two commands in one round trip; with an idempotency key two round trips.
+ * waiters. A submit is two commands in one round trip, which several share that come at once; with an idempotency key two
+ * round trips.
  */
 export function createJobClient(options: JobClientOptions): JobClient & QueueAges {
   return new RedisJobClient(options);
-}
-
-/** How old the backlog is, and how much waits ahead of the queues. */
-export interface QueueAges {
-  /** Jobs that wait for their turn, by lane, and since when the oldest of them does. */
-  backlog(): Promise<Readonly<Record<LaneName, LaneBacklog>>>;
-  /** Milliseconds since the oldest waiting job of each queue was submitted; 0 if none waits. */
-  oldestMs(): Promise<Readonly<Record<JobKind, number>>>;
 }
 
 class RedisJobClient implements JobClient, QueueAges {
@@ -77,37 +46,43 @@ class RedisJobClient implements JobClient, QueueAges {
   readonly #settings: JobSettings;
   readonly #keys: JobKeys;
   readonly #redis: Redis;
-  readonly #channel: string;
-  readonly #waiters: Waiters;
   readonly #admission: Admission;
   readonly #deliveries: DeliveryQueue;
   readonly #sweeper: Sweeper;
+  readonly #submits: JobSubmits;
+  readonly #waits: JobWaits;
+  readonly #readings: QueueReadings;
 
   constructor(options: JobClientOptions) {
     this.#options = options;
     this.#settings = { ...JOB_SETTINGS, ...options.settings };
     this.#keys = jobKeys(this.#settings.prefix);
     this.#redis = connectRedis(options.redis, "producer");
-    this.#channel = this.#keys.wake(crypto.randomUUID());
-    this.#waiters = new Waiters(connectRedis(options.redis, "subscriber"), this.#channel, this.#settings.pollMs);
     this.#admission = new Admission({ redis: this.#redis, keys: this.#keys, settings: this.#settings });
     this.#deliveries = new DeliveryQueue(this.#redis, this.#settings);
     this.#sweeper = new Sweeper(() => this.#call(() => this.#admission.sweep()), this.#settings.sweepMs);
+    const parts: ClientParts = {
+      ...{ redis: this.#redis, keys: this.#keys, settings: this.#settings, admission: this.#admission },
+      ...{ clock: options.clock, payloadStore: options.payloadStore, channel: this.#keys.wake(crypto.randomUUID()) },
+      call: (calls) => this.#call(calls),
+      get: (tenant, id) => this.get(tenant, id),
+    };
+    this.#submits = new JobSubmits({ ...parts, cluster: isCluster(options.redis), limits: options.limits });
+    this.#waits = new JobWaits(parts, connectRedis(options.redis, "subscriber"));
+    this.#readings = new QueueReadings(parts);
   }
 
   async submit(request: SubmitRequest): Promise<JobRecord> {
     const id = this.#options.ids("job");
-    return (await this.#enqueue(request, id)).record;
+    return (await this.#submits.enqueue({ ...request, id })).record;
   }
 
   async submitAndWait(request: SubmitRequest, waitMs: number, signal?: AbortSignal): Promise<JobRecord> {
     const id = this.#options.ids("job");
-    const waiting = this.#awaitEnd(request.tenant, id, waitMs, signal);
+    const waiting = this.#waits.awaitEnd({ tenant: request.tenant, id }, waitMs, signal);
     try {
-      const { record, fresh } = await this.#enqueue(request, id, true);
-      if (!fresh) return await this.#waitAgain(record, waitMs, signal);
-      const end = await waiting.end;
-      return typeof end === "object" ? { ...record, ...end } : await this.get(record.tenant, record.id);
+      const { record, fresh } = await this.#submits.enqueue({ ...request, id, watched: true });
+      return fresh ? await this.#waits.endOf(record, waiting) : await this.#waits.waitAgain(record, waitMs, signal);
     } finally {
       waiting.stop();
     }
@@ -162,7 +137,7 @@ class RedisJobClient implements JobClient, QueueAges {
     // The worker that may have it hears of it at once; a queued job also leaves its queue, unless one just took it.
     await this.#call(async () => {
       await this.#redis.publish(this.#keys.control, token);
-      if (outcome === "queued") await this.#leaveQueue(record);
+      if (outcome === "queued") await this.#submits.leaveQueue(record);
     });
     // Nobody will run it: a worker that took it meanwhile finds it cancelled before it reads its payload.
     if (outcome === "queued") await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));
@@ -191,7 +166,8 @@ class RedisJobClient implements JobClient, QueueAges {
     const version = Number(hash["payloadVersion"] ?? 1);
     // Whoever asks at the same time submits the same job: that is one job.
     try {
-      return (await this.#enqueue({ kind, tenant, memory, payload, origin, version }, chosen)).record;
+      const again = { id: chosen, kind, tenant, memory, payload, origin, version };
+      return (await this.#submits.enqueue(again)).record;
     } catch (error) {
       if (error instanceof EspalierError && error.code === "queue_full") await this.#unchoose(tenant, id, chosen);
       throw error;
@@ -244,42 +220,19 @@ class RedisJobClient implements JobClient, QueueAges {
     id: string,
     options: { readonly after?: string; readonly signal: AbortSignal },
   ): AsyncIterable<JobEvent> {
-    return followEvents(
-      {
-        register: (listener) => this.#waiters.register(queueJobId(tenant, id), listener),
-        watch: () => this.#follow(tenant, id),
-        record: () => this.get(tenant, id),
-        last: async () =>
-          (await this.#call(() => this.#redis.xrevrange(this.#keys.events(tenant, id), "+", "-", "COUNT", 1)))[0]?.[0],
-        read: (after, count) =>
-          this.#call(() => this.#redis.xrange(this.#keys.events(tenant, id), after, "+", "COUNT", count)),
-      },
-      options,
-    );
+    return this.#waits.events(tenant, id, options);
   }
 
-  async counts(): Promise<Readonly<Record<JobKind, Readonly<Record<string, number>>>>> {
-    return this.#perQueue(async (kind, queue) => {
-      const now = this.#options.clock.now();
-      const [counts, due, dead] = await Promise.all([
-        queue.getJobCounts("waiting", "prioritized", "active", "delayed", "completed", "failed"),
-        queue.getDelayedCount(now),
-        this.#redis.zcount(this.#keys.dead(kind), now - this.#settings.keepFailedMs, "+inf"),
-      ]);
-      return { ...counts, due, delayed: Math.max(0, (counts["delayed"] ?? 0) - due), dead };
-    });
+  counts(): ReturnType<JobClient["counts"]> {
+    return this.#readings.counts();
   }
 
-  async oldestMs(): Promise<Readonly<Record<JobKind, number>>> {
-    const now = this.#options.clock.now();
-    return this.#perQueue(async (_kind, queue) => {
-      const [oldest] = await queue.getJobs(["waiting"], 0, 0, true);
-      return oldest === undefined ? 0 : Math.max(0, now - oldest.timestamp);
-    });
+  oldestMs(): ReturnType<QueueAges["oldestMs"]> {
+    return this.#readings.oldestMs();
   }
 
-  backlog(): Promise<Readonly<Record<LaneName, LaneBacklog>>> {
-    return this.#call(() => this.#admission.backlog(this.#options.clock.now()));
+  backlog(): ReturnType<QueueAges["backlog"]> {
+    return this.#readings.backlog();
   }
 
   async ping(): Promise<void> {
@@ -288,118 +241,10 @@ class RedisJobClient implements JobClient, QueueAges {
 
   async close(): Promise<void> {
     this.#sweeper.stop();
-    this.#waiters.close();
+    this.#waits.close();
     await this.#admission.close();
     await this.#deliveries.close();
     this.#redis.disconnect();
-  }
-
-  /** Adds the job and its status; a repeat under the same key answers the first job. */
-  async #enqueue(request: Enqueued, id: string, watched = false): Promise<Submitted> {
-    const { tenant, memory, kind, idempotency, origin } = request;
-    await this.#check(request);
-    const record: JobRecord = {
-      ...{ id, tenant, memory, kind, state: "queued" },
-      ...{ progress: { done: 0, total: 0 }, createdAt: this.#options.clock.now(), attempts: 0 },
-      ...(origin !== undefined && { replayOf: origin }),
-    };
-    const text = request.payload instanceof SerializedPayload ? request.payload.bytes : JSON.stringify(request.payload);
-    const terms = { cost: estimateCost(kind, text.length), limits: await this.#options.limits?.(tenant) };
-    const large = await this.#keepLarge(request, id, text);
-    const name = jobNameOf(kind, request.payload);
-    const { version = payloadVersion(this.#settings.upgrades, name) } = request;
-    const admit = (of: JobRecord): Promise<void> =>
-      this.#admission.submit(kind, dataOf(of, version, large ? undefined : request.payload), terms);
-    return this.#call(async () => {
-      if (idempotency === undefined) {
-        const told = this.#submitScript(record, request, watched);
-        // Both leave in one write, and a connection keeps their order; the nodes of a cluster keep none between them.
-        if (isCluster(this.#options.redis)) await told;
-        const placed = this.#admitOrForget(record, request, admit);
-        const [status, place] = await Promise.allSettled([told, placed]);
-        // A full Redis can refuse the one and take the other: the caller is told that there is no job.
-        if (status.status === "rejected" && place.status === "fulfilled") await this.#leaveQueue(record).catch(ignore);
-        await Promise.all([told, placed]);
-        return { record, fresh: true };
-      }
-      const [outcome, known] = await this.#submitScript(record, request, watched);
-      if (outcome === "new") {
-        await this.#admitOrForget(record, request, admit);
-        return { record, fresh: true };
-      }
-      if (large) await this.#options.payloadStore.delete(tenant, blobKey(id, "payload"));
-      if (outcome === "conflict") {
-        throw new EspalierError("idempotency_conflict", "The Idempotency-Key was used with another request.");
-      }
-      return { record: await this.#repeat(tenant, known, admit), fresh: false };
-    });
-  }
-
-  /** A repeat under a key is not refused what the first request was given: it goes on if the key is known. */
-  async #check({ tenant, idempotency, check }: SubmitRequest): Promise<void> {
-    try {
-      await check?.();
-    } catch (error) {
-      const key = idempotency && this.#keys.idempotency(tenant, idempotency.key);
-      if (key === undefined || (await this.#call(() => this.#redis.exists(key))) === 0) throw error;
-    }
-  }
-
-  /** Takes a job out of its lane or its queue that nobody runs yet. */
-  async #leaveQueue({ kind, tenant, id }: Pick<JobRecord, "kind" | "tenant" | "id">): Promise<void> {
-    const token = queueJobId(tenant, id);
-    if (await this.#admission.cancel(kind, token)) return;
-    await this.#admission.queue(kind).remove(token);
-    await this.#admission.finish(kind, token);
-  }
-
-  /** Takes back the status of a job that was refused a place: the caller is told that there is none. */
-  async #admitOrForget(
-    record: JobRecord,
-    { idempotency }: SubmitRequest,
-    admit: (of: JobRecord) => Promise<void>,
-  ): Promise<void> {
-    const { tenant, id } = record;
-    try {
-      await admit(record);
-    } catch (error) {
-      const keys = [
-        ...[this.#keys.job(tenant, id), this.#keys.events(tenant, id), this.#keys.list(tenant)],
-        this.#keys.idempotency(tenant, idempotency?.key ?? ""),
-      ];
-      await runScript(this.#redis, "jobForget", keys, [id]).catch(ignore);
-      await this.#options.payloadStore.delete(tenant, blobKey(id, "payload")).catch(ignore);
-      throw error;
-    }
-  }
-
-  /** A process that died between status and admission left a job that nobody runs: admitting it again is harmless. */
-  async #repeat(tenant: string, id: string, admit: (of: JobRecord) => Promise<void>): Promise<JobRecord> {
-    const record = await this.get(tenant, id).catch((error: unknown) => {
-      if (!(error instanceof EspalierError) || error.code !== "job_not_found") throw error;
-      const message = "The first request of this Idempotency-Key has just been refused; the next one is a first again.";
-      throw new EspalierError("request_in_progress", message, { cause: error });
-    });
-    if (record.state === "queued") await admit(record);
-    return record;
-  }
-
-  async #submitScript(record: JobRecord, request: SubmitRequest, watched: boolean): Promise<readonly [string, string]> {
-    const { tenant, id } = record;
-    const idempotency = request.idempotency;
-    const keys = [
-      this.#keys.job(tenant, id),
-      this.#keys.events(tenant, id),
-      this.#keys.list(tenant),
-      this.#keys.idempotency(tenant, idempotency?.key ?? ""),
-    ];
-    const reply = await runScript(this.#redis, "jobSubmit", keys, [
-      ...[id, idempotency?.fingerprint ?? "", this.#settings.idempotencyMs],
-      ...[this.#settings.keepQueuedMs, this.#settings.jobsPerTenant, ...newHash(record)],
-      ...(watched ? ["watch", this.#channel] : []),
-      ...(idempotency === undefined ? [] : ["keepMs", this.#settings.idempotencyMs]),
-    ]);
-    return reply as [string, string];
   }
 
   /** @param ended the kind of an ended job, whose copy in its queue goes too */
@@ -421,95 +266,6 @@ class RedisJobClient implements JobClient, QueueAges {
     const bytes = await this.#options.payloadStore.get(tenant, blobKey(id, "payload"));
     if (bytes === undefined) throw new EspalierError("job_not_found", `The payload of ${id} has expired.`);
     return JSON.parse(Buffer.from(bytes).toString("utf8")) as unknown;
-  }
-
-  /** Puts a large payload beside the queue, before anything refers to it. */
-  async #keepLarge(request: SubmitRequest, id: string, text: string | Uint8Array): Promise<boolean> {
-    if (
-      typeof text === "string" &&
-      text.length <= LIMITS.payloadBytes &&
-      Buffer.byteLength(text) <= LIMITS.payloadBytes
-    ) {
-      return false;
-    }
-    // Not worth a write while there is no queue to run it.
-    await this.ping();
-    await this.#options.payloadStore.put(
-      request.tenant,
-      blobKey(id, "payload"),
-      typeof text === "string" ? Buffer.from(text) : text,
-      {
-        memory: request.memory,
-        expiresAt: this.#options.clock.now() + 2 * RETENTION_SECONDS.failedJob * 1_000,
-      },
-    );
-    return true;
-  }
-
-  /** Waits for a job that was submitted before, perhaps by another process. */
-  async #waitAgain(record: JobRecord, waitMs: number, signal: AbortSignal | undefined): Promise<JobRecord> {
-    const { tenant, id } = record;
-    const waiting = this.#awaitEnd(tenant, id, waitMs, signal);
-    try {
-      if (isEnded((await this.#watch(tenant, id)).state)) return await this.get(tenant, id);
-      const end = await waiting.end;
-      return typeof end === "object" ? { ...record, ...end } : await this.get(tenant, id);
-    } finally {
-      waiting.stop();
-    }
-  }
-
-  /** Listens for the end: its parts, or why to read the status instead. */
-  #awaitEnd(
-    tenant: string,
-    id: string,
-    waitMs: number,
-    signal: AbortSignal | undefined,
-  ): { readonly end: Promise<JobEnding | "read">; readonly stop: () => void } {
-    const { promise: end, resolve } = Promise.withResolvers<JobEnding | "read">();
-    const read = (): void => {
-      resolve("read");
-    };
-    const unregister = this.#waiters.register(queueJobId(tenant, id), (wake) => {
-      if (wake.kind === "end") resolve(wake.ending ?? "read");
-      if (wake.kind === "poll") void this.#whenEnded(tenant, id, read);
-    });
-    const timer = setTimeout(read, waitMs);
-    if (signal?.aborted === true) read();
-    signal?.addEventListener("abort", read, { once: true });
-    const stop = (): void => {
-      unregister();
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", read);
-    };
-    return { end, stop };
-  }
-
-  /** Redis being away is not an end: the next poll asks again. */
-  async #whenEnded(tenant: string, id: string, ended: () => void): Promise<void> {
-    try {
-      const state = await this.#call(() => this.#redis.hget(this.#keys.job(tenant, id), "state"));
-      if (state !== null && isEnded(state as JobRecord["state"])) ended();
-    } catch {
-      // The waiter's own time-out bounds how often.
-    }
-  }
-
-  /** Has this process woken about the job from now on. The record is without its result. */
-  #watch(tenant: string, id: string): Promise<JobRecord> {
-    return this.#woken("jobWatch", id, [this.#keys.job(tenant, id)]);
-  }
-
-  /** The same, and from now on the job's events are kept. */
-  #follow(tenant: string, id: string): Promise<JobRecord> {
-    return this.#woken("jobFollow", id, [this.#keys.job(tenant, id), this.#keys.events(tenant, id)]);
-  }
-
-  async #woken(script: "jobWatch" | "jobFollow", id: string, keys: readonly string[]): Promise<JobRecord> {
-    const values = [this.#channel, this.#settings.watchersPerJob];
-    const hash = hashOf((await this.#call(() => runScript(this.#redis, script, keys, values))) as string[]);
-    if (hash === undefined) throw jobNotFound(id);
-    return recordOf(hash);
   }
 
   #listedAfter(tenant: string, after: string | undefined): Promise<string[]> {
@@ -538,32 +294,14 @@ class RedisJobClient implements JobClient, QueueAges {
     });
   }
 
-  async #perQueue<T>(read: (kind: JobKind, queue: Queue<JobData>) => Promise<T>): Promise<Record<JobKind, T>> {
-    const entries = await this.#call(() =>
-      Promise.all(JOB_KINDS.map(async (kind) => [kind, await read(kind, this.#admission.queue(kind))] as const)),
-    );
-    return Object.fromEntries(entries) as Record<JobKind, T>;
-  }
-
   #call<T>(calls: () => Promise<T>): Promise<T> {
     return bounded(this.#redis, this.#settings, calls);
   }
 }
 
-/** What a queue carries of a job; a payload that is kept by reference stays where it is. */
-function dataOf({ tenant, memory, id, createdAt, replayOf }: JobRecord, version: number, payload: unknown): JobData {
-  const origin = replayOf !== undefined && { origin: replayOf };
-  const newer = version > 1 && { version };
-  return { tenant, memory, id, createdAt, ...origin, ...newer, ...(payload !== undefined && { payload }) };
-}
-
 function heldAlready(id: string): EspalierError {
   const message = `What the job ${id} does is stored and cannot be cancelled; it ends when the rest of it is computed.`;
   return new EspalierError("job_finished", message);
-}
-
-function jobNotFound(id: string): EspalierError {
-  return new EspalierError("job_not_found", `There is no job ${id}.`);
 }
 
 function ignore(): void {

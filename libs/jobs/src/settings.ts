@@ -146,6 +146,7 @@ const LANE: LaneSettings = {
   tenantJobs: 10_000,
   tenantBytes: 64 * 1024 * 1024,
   releases: 500,
+  submits: 100,
   resendMs: 5_000,
   lostMs: 15_000,
   sweepJobs: 200,

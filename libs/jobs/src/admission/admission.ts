@@ -9,7 +9,7 @@ import { isEnded } from "../record.js";
 import { RETRY_MAX_MS, type JobSettings } from "../settings.js";
 import type { JobKind, JobState } from "../types.js";
 import { Gathered } from "./gathered.js";
-import type { Lane, LaneName, QueueLimits, Released } from "./lane.js";
+import type { Envelope, Lane, LaneName, QueueLimits, Released, Submitted } from "./lane.js";
 import { openLanes } from "./open-lanes.js";
 
 export type { LaneName, QueueLimits };
@@ -45,6 +45,25 @@ interface Waiting {
   readonly data: JobData;
 }
 
+/** How a job comes to its lane. */
+export interface SubmitTerms {
+  /** Estimated tokens of work. */
+  readonly cost: number;
+  /** Those of the tenant; absent: the lane's. */
+  readonly limits?: QueueLimits | undefined;
+  /** Sends what Redis must know before the job has its place; both leave in one write. Must not throw. */
+  readonly announce?: () => void;
+}
+
+/** A submit on its way to its lane. */
+interface Coming {
+  readonly envelope: Envelope;
+  readonly waiting: Waiting;
+  readonly announce: () => void;
+  /** By `performance.now`: then its caller has been told that it did not come. */
+  readonly until: number;
+}
+
 export interface AdmissionOptions {
   readonly redis: Redis;
   readonly keys: JobKeys;
@@ -58,7 +77,8 @@ export interface AdmissionOptions {
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #lanes: ReadonlyMap<LaneName, Lane>;
-  /** Ends on their way to their lanes. */
+  /** Submits and ends on their way to their lanes. */
+  readonly #submits: ReadonlyMap<LaneName, Gathered<Coming, Submitted["refused"]>>;
   readonly #ends: ReadonlyMap<LaneName, Gathered<string>>;
   readonly #queues: ReadonlyMap<JobKind, Queue<JobData>>;
 
@@ -66,14 +86,17 @@ export class Admission {
     this.#options = options;
     const { redis, keys, settings } = options;
     this.#lanes = openLanes(redis, settings);
+    const holdMs = settings.callTimeoutMs;
+    this.#submits = new Map(
+      Array.from(this.#lanes, ([name, lane]) => [
+        name,
+        new Gathered((coming) => this.#submitAll(lane, coming), { most: settings.lanes[name].submits, holdMs }),
+      ]),
+    );
     this.#ends = new Map(
       Array.from(this.#lanes, ([name, lane]) => [
         name,
-        new Gathered(async (tokens) => {
-          const released = await lane.finish(...tokens);
-          // Made up for by a sweep: they are released, and still there.
-          this.#deliver(lane, released).catch(ignore);
-        }, settings.lanes[name].releases),
+        new Gathered((tokens) => this.#finishAll(lane, tokens), { most: settings.lanes[name].releases, holdMs }),
       ]),
     );
     this.#queues = new Map(JOB_KINDS.map((kind) => [kind, openQueue(redis, keys, settings, kind)]));
@@ -96,26 +119,24 @@ export class Admission {
    * fail, a sweep adds it. A job that is known changes nothing.
    * @throws EspalierError `queue_full`
    */
-  async submit(
-    kind: JobKind,
-    data: JobData,
-    { cost, limits }: { readonly cost: number; readonly limits: QueueLimits | undefined },
-  ): Promise<void> {
-    const { tenant, memory, id } = data;
+  async submit(kind: JobKind, data: JobData, { cost, limits, announce = ignore }: SubmitTerms): Promise<void> {
+    const { tenant, memory, id, createdAt } = data;
     const token = queueJobId(tenant, id);
     const waiting: Waiting = { kind, name: jobNameOf(kind, data.payload), data };
-    const lane = this.#laneOf(kind);
-    if (lane === undefined) {
-      await this.#add(kind, [{ id: queueJobId(tenant, id), waiting }]);
+    const name = LANE_OF[kind];
+    const submits = name && this.#submits.get(name);
+    if (submits === undefined) {
+      announce();
+      await this.#add(kind, [{ id: token, waiting }]);
       return;
     }
-    const released = await lane.submit({
-      ...{ id: token, tenant, cost, limits },
-      ...{ data: JSON.stringify(waiting), createdAt: data.createdAt },
+    const envelope = {
+      ...{ id: token, tenant, cost, limits, createdAt, data: JSON.stringify(waiting) },
       ...(kind === "insert" && { order: memory }),
-    });
-    if (released.length === 1 && released[0]?.id === token) this.#add(kind, [{ id: token, waiting }]).catch(ignore);
-    else this.#deliver(lane, released).catch(ignore);
+    };
+    const until = performance.now() + this.#options.settings.callTimeoutMs;
+    const refusal = (await submits.add({ envelope, waiting, announce, until })).get(token);
+    if (refusal !== undefined) throw refusal;
   }
 
   /** The job has ended: its place is free, and the next in turn are on their way to their queues. Repeats safely. */
@@ -128,7 +149,7 @@ export class Admission {
   async cancel(kind: JobKind, token: string): Promise<boolean> {
     const lane = this.#laneOf(kind);
     if (lane === undefined || !(await lane.cancel(token))) return false;
-    await this.#deliver(lane, await lane.dispatch());
+    await this.#deliver(await lane.dispatch());
     return true;
   }
 
@@ -148,9 +169,8 @@ export class Admission {
   async sweep(): Promise<void> {
     for (const lane of this.#lanes.values()) {
       await lane.measure();
-      await this.#deliverAgain(lane, await lane.sweep());
-      for (const job of await lane.lost()) await this.#lookAfter(lane, job);
-      await this.#deliver(lane, await lane.dispatch());
+      await Promise.all((await lane.lost()).map((job) => this.#lookAfter(lane, job)));
+      await this.#deliver(await lane.dispatch());
     }
   }
 
@@ -170,19 +190,27 @@ export class Admission {
     return name === undefined ? undefined : this.#lanes.get(name);
   }
 
-  async #deliver(lane: Lane, released: readonly Released[]): Promise<void> {
-    if (released.length === 0) return;
+  async #submitAll(lane: Lane, coming: readonly Coming[]): Promise<Submitted["refused"]> {
+    const now = performance.now();
+    const { late = [], inTime = [] } = Object.groupBy(coming, ({ until }) => (until < now ? "late" : "inTime"));
+    for (const { announce } of inTime) announce();
+    const { released, refused } = await lane.submit(...inTime.map(({ envelope }) => envelope));
+    const own = new Map(inTime.map(({ envelope, waiting }) => [envelope.id, waiting]));
+    this.#deliver(released, own).catch(ignore);
+    return new Map([...refused, ...late.map(({ envelope }) => [envelope.id, cameLate()] as const)]);
+  }
+
+  async #finishAll(lane: Lane, tokens: readonly string[]): Promise<void> {
+    this.#deliver(await lane.finish(...tokens)).catch(ignore);
+  }
+
+  /** @param known jobs that need not be read again, by their ids */
+  async #deliver(released: readonly Released[], known: ReadonlyMap<string, Waiting> = new Map()): Promise<void> {
     const byKind = Map.groupBy(
-      released.map(({ id, data }) => ({ id, waiting: JSON.parse(data) as Waiting })),
+      released.map(({ id, data }) => ({ id, waiting: known.get(id) ?? (JSON.parse(data) as Waiting) })),
       ({ waiting }) => waiting.kind,
     );
     await Promise.all(Array.from(byKind, ([kind, jobs]) => this.#add(kind, jobs)));
-  }
-
-  /** Most jobs end before a sweep would ask about them: only those that it had to ask about are acknowledged. */
-  async #deliverAgain(lane: Lane, released: readonly Released[]): Promise<void> {
-    await this.#deliver(lane, released);
-    await lane.acknowledge(released.map(({ id }) => id));
   }
 
   /** A job that is in its queue already stays one job. */
@@ -201,21 +229,21 @@ export class Admission {
   }
 
   /**
-   * A flight that lasts: over if its status says so or has expired, or holds it; in its queue again if that lost it; ready to
-   * run if it waits for a time that was computed by a wrong clock.
+   * A flight that lasts: over if its status says so or has expired, or holds it; added to its queue if that has not got it; ready
+   * to run if it waits for a time that was computed by a wrong clock.
    */
   async #lookAfter(lane: Lane, job: Released): Promise<void> {
     const { kind, data } = JSON.parse(job.data) as Waiting;
     const { redis, keys } = this.#options;
     const [state, held] = await redis.hmget(keys.job(data.tenant, data.id), "state", "held");
     const over = state === null || state === undefined || isEnded(state as JobState) || typeof held === "string";
-    if (over) return this.#deliver(lane, await lane.finish(job.id));
+    if (over) return this.#deliver(await lane.finish(job.id));
     const queued = await this.queue(kind).getJob(job.id);
-    if (queued === undefined) return this.#deliver(lane, [job]);
+    if (queued === undefined) return this.#deliver([job]);
     if (queued.finishedOn !== undefined) {
       // Its queue gave it up while Redis took no word of that: to whoever asks for the job it has not ended.
       await queued.remove();
-      return this.#deliver(lane, [job]);
+      return this.#deliver([job]);
     }
     if (await this.#waitsWrongly(kind, job.id)) await queued.promote();
   }
@@ -231,6 +259,10 @@ export class Admission {
     const waitsMs = Number(score) / DELAYED_SCORE_PER_MS - Number(seconds) * 1_000;
     return waitsMs > RETRY_MAX_MS + CLOCK_TOLERANCE_MS || waitsMs < -(CLOCK_TOLERANCE_MS + settings.sweepMs);
   }
+}
+
+function cameLate(): EspalierError {
+  return new EspalierError("queue_unavailable", "Redis was away for longer than a submit waits.");
 }
 
 function ignore(): void {

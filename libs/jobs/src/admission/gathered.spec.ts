@@ -1,4 +1,5 @@
 import { expect, test } from "@jest/globals";
+import { until } from "../../../../test/support/until.js";
 import { Gathered } from "./gathered.js";
 
 /** Calls that end when the test says so. */
@@ -22,7 +23,7 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 
 test("what comes while a call is under way goes together in the next", async () => {
   const { made, call } = calls();
-  const gathered = new Gathered(call, 10);
+  const gathered = new Gathered(call, { most: 10, holdMs: 60_000 });
   const first = gathered.add("a");
   await turn();
   const others = [gathered.add("b"), gathered.add("c")];
@@ -38,7 +39,7 @@ test("what comes while a call is under way goes together in the next", async () 
 
 test("a call that fails is told to those who went with it, and to no others", async () => {
   const { made, call } = calls();
-  const gathered = new Gathered(call, 10);
+  const gathered = new Gathered(call, { most: 10, holdMs: 60_000 });
   const first = gathered.add("a");
   await turn();
   const second = gathered.add("b");
@@ -51,11 +52,23 @@ test("a call that fails is told to those who went with it, and to no others", as
 
 test("a call has no more items than it may", async () => {
   const { made, call } = calls();
-  const gathered = new Gathered(call, 2);
+  const gathered = new Gathered(call, { most: 2, holdMs: 60_000 });
   for (const item of ["a", "b", "c", "d", "e"]) void gathered.add(item);
   for (let at = 0; at < 3; at += 1) {
     await turn();
     made[at]?.end();
   }
   expect(made.map(({ items }) => items)).toEqual([["a", "b"], ["c", "d"], ["e"]]);
+});
+
+test("a call whose answer is lost holds up the next for a while only", async () => {
+  const { made, call } = calls();
+  const gathered = new Gathered(call, { most: 10, holdMs: 5 });
+  void gathered.add("lost");
+  await turn();
+  const next = gathered.add("next");
+  await until(() => made[1]);
+  made[1]?.end();
+  await expect(next).resolves.toBeUndefined();
+  expect(made.map(({ items }) => items)).toEqual([["lost"], ["next"]]);
 });

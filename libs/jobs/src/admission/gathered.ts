@@ -1,36 +1,49 @@
+/** Bounds of the calls of a `Gathered`. */
+export interface GatheredBounds {
+  /** Items of a call at most: it stays short. */
+  readonly most: number;
+  /** Milliseconds after which a call that is not over no longer holds up the next: its answer may have been lost. */
+  readonly holdMs: number;
+}
+
 /**
  * Calls that many make for one thing each, and that cost hardly more for many things: one is under way at a time, and what
  * comes meanwhile goes together in the next. A call that comes alone does not wait.
  */
-export class Gathered<T> {
-  readonly #call: (items: readonly T[]) => Promise<void>;
-  readonly #most: number;
-  #gathered: { readonly items: T[]; readonly done: Promise<void> } | undefined;
+export class Gathered<T, Answer = void> {
+  readonly #call: (items: readonly T[]) => Promise<Answer>;
+  readonly #bounds: GatheredBounds;
+  #gathered: { readonly items: T[]; readonly done: Promise<Answer> } | undefined;
   #underWay: Promise<void> = Promise.resolve();
 
-  /** @param most items of a call at most: it stays short */
-  constructor(call: (items: readonly T[]) => Promise<void>, most: number) {
+  constructor(call: (items: readonly T[]) => Promise<Answer>, bounds: GatheredBounds) {
     this.#call = call;
-    this.#most = most;
+    this.#bounds = bounds;
   }
 
-  /** Resolves when the call that the item went with is over; rejects if it failed. */
-  add(item: T): Promise<void> {
-    if (this.#gathered !== undefined && this.#gathered.items.length < this.#most) {
+  /** What the call answered that the item went with, to all of its items; rejects if it failed. */
+  add(item: T): Promise<Answer> {
+    if (this.#gathered !== undefined && this.#gathered.items.length < this.#bounds.most) {
       this.#gathered.items.push(item);
       return this.#gathered.done;
     }
     const items = [item];
-    const done = this.#underWay.then(() => {
+    const begun = this.#underWay.then(() => {
       if (this.#gathered?.items === items) this.#gathered = undefined;
-      return this.#call(items);
     });
+    const done = begun.then(() => this.#call(items));
     this.#gathered = { items, done };
-    this.#underWay = done.catch(ignore);
+    this.#underWay = begun.then(() => over(done, this.#bounds.holdMs));
     return done;
   }
 }
 
-function ignore(): void {
-  // Those who called hear of it; the next call goes ahead.
+/** Resolves when a call is over, or has lasted for so long. Those who called hear of its failure; the next goes ahead. */
+async function over(call: Promise<unknown>, mostMs: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => {
+    resolve(undefined);
+  }, mostMs);
+  await Promise.race([Promise.allSettled([call]), late]);
+  clearTimeout(timer);
 }

@@ -1,17 +1,16 @@
 /**
- * Admission of one lane: whose job goes next. Every transition is one script.
+ * Admission of one lane: whose job goes next. Every transition is one script, of one job or of many.
  *
- *   (none) --submit--> queued --dispatch--> released --sweep: added again--> active
- *                        |  \--cancel--> (none)   \--finish--> (none) <--finish--/
+ *   (none) --submit--> queued --dispatch--> in flight --finish--> (none)
+ *                        |  \--cancel--> (none)
  *                        \-- waits behind its ordering key until the job before it is finished or cancelled
- *
- * A finish that got lost is made up for by a sweep too, which looks after jobs that are in flight for long.
  *
  * - *queued*: the envelope is in its tenant's list, or, while another job of its ordering key is ahead, in the list of that
  *   key. At most one job of a key is in a tenant's list or in flight, so that the list never blocks and the key keeps its order.
- * - *released*: given to one process to add to its queue; that process may die, so what was released some seconds ago is
- *   added again by a sweep, once (adding the same job twice is one job).
- * - *in flight* = released or active: bounded by the lane's window, which is twice what the workers run at once. A tenant
+ * - *in flight*: released to one process, which adds it to its queue, or in that queue, or running. That process may die
+ *   before it added it, and a job's end may get lost: what is in flight for some seconds is looked after by a sweep, and from
+ *   then on now and then, whether it has ended and whether its queue has it (adding the same job twice is one job).
+ *   What is in flight is bounded by the lane's window, which is twice what the workers run at once. A tenant
  *   that is alone holds enough of it to keep all of them busy and some jobs at hand, and leaves room: who comes beside a flood
  *   goes to the queue at once, behind a fraction of what runs. While others have work one tenant holds at most half
  *   of the window, or one and a half times the part that its weight earns if that is more (a limit at the very part would
@@ -30,120 +29,184 @@
  *   list:<tenant>        list: ids ready to go, oldest first
  *   order:<key>          list: ids behind another of the same ordering key
  *   holder               hash: ordering key -> the id that is ahead
- *   envelopes            hash: id -> JSON {a: when submitted, t: tenant, c: cost, b: bytes, o: ordering key, d: data}
- *   waiting, bytes       hashes: tenant -> queued envelopes, and their bytes
- *   flying               hash: tenant -> jobs in flight
- *   deficit, weight      hashes: tenant -> tokens, tenant -> weight (1 when absent)
- *   cap                  hash: tenant -> jobs that it may have in flight (what the caller says when absent)
+ *   envelopes            hash: id -> envelope (see `envelopeText`)
+ *   tenants              hash: tenant -> 'waiting bytes flying deficit cap': queued envelopes, their bytes, jobs in flight,
+ *                        tokens, and how many it may have in flight (what the caller says when absent)
+ *   weight               hash: tenant -> weight (1 when absent)
  *   workers              sorted set: worker and its slots by when it no longer counts
- *   flight               sorted set: ids in flight by when they were released or last looked after
- *   released             sorted set: those of them that no process is known to have added
+ *   flight               sorted set: ids in flight by when they are looked after
+ *
+ * Redis spends most of a script on its commands and their arguments. So a script reads each tenant once, and writes what it
+ * changed of all jobs together at its end.
  */
+
+/** What one text of an envelope is made of. */
+export interface EnvelopeHead {
+  /** When the job was submitted. */
+  readonly createdAt: number;
+  /** Tokens, whole. */
+  readonly cost: number;
+  /** Of the data. */
+  readonly bytes: number;
+  /** Without white space, as the ordering key. */
+  readonly tenant: string;
+  readonly order?: string | undefined;
+}
+
+/** An envelope as it is kept: a line that scripts read, then the data, which they do not. */
+export function envelopeText({ createdAt, cost, bytes, tenant, order = "" }: EnvelopeHead, data: string): string {
+  return `${createdAt} ${cost} ${bytes} ${tenant} ${order}\n${data}`;
+}
+
+/** The data of an envelope. */
+export function envelopeData(text: string): string {
+  return text.slice(text.indexOf("\n") + 1);
+}
+
+/** Values of a command at most: Lua passes no more than some thousands. Even, so that pairs stay together. */
+const CHUNK = 1_000;
+
 const PRELUDE = `
 local tag = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function key(name) return tag .. ':' .. name end
-local function add(name, tenant, by)
-  if redis.call('HINCRBY', key(name), tenant, by) <= 0 then redis.call('HDEL', key(name), tenant) end
+local function many(command, name, values)
+  for from = 1, #values, ${CHUNK} do
+    redis.call(command, key(name), unpack(values, from, math.min(from + ${CHUNK - 1}, #values)))
+  end
+end
+`;
+
+/** Reads and writes what the lane knows of tenants and envelopes; a script that changes a tenant ends with `save`. */
+const STATE = `
+local function parse(text)
+  local _, cost, bytes, tenant, order = string.match(text, '^(%d+) (%d+) (%d+) (%S+) (%S*)\\n')
+  return { text = text, cost = tonumber(cost), bytes = tonumber(bytes), tenant = tenant, order = order ~= '' and order }
 end
 local function envelope(id)
   local text = redis.call('HGET', key('envelopes'), id)
-  return text and cjson.decode(text)
+  return text and parse(text)
+end
+local tenants = {}
+local function tenantOf(name)
+  if not tenants[name] then
+    local text = redis.call('HGET', key('tenants'), name) or '0 0 0 0 '
+    local waiting, bytes, flying, deficit, cap = string.match(text, '^(%d+) (%d+) (%d+) (%S+) (%d*)$')
+    tenants[name] = {
+      text = text, waiting = tonumber(waiting), bytes = tonumber(bytes), flying = tonumber(flying),
+      deficit = tonumber(deficit), cap = tonumber(cap)
+    }
+  end
+  return tenants[name]
+end
+local function save()
+  local kept, idle = {}, {}
+  for name, of in pairs(tenants) do
+    local text = string.format('%d %d %d %.17g %s', of.waiting, of.bytes, of.flying, of.deficit, of.cap and string.format('%d', of.cap) or '')
+    if of.waiting == 0 and of.flying == 0 then
+      idle[#idle + 1] = name
+    elseif text ~= of.text then
+      kept[#kept + 1] = name
+      kept[#kept + 1] = text
+    end
+  end
+  many('HSET', 'tenants', kept)
+  many('HDEL', 'tenants', idle)
 end
 local function ready(tenant, id)
   if redis.call('RPUSH', key('list:' .. tenant), id) == 1 then redis.call('RPUSH', key('ring'), tenant) end
 end
-local function leaveRing(tenant)
-  redis.call('LREM', key('ring'), 1, tenant)
-  redis.call('HDEL', key('deficit'), tenant)
-  if redis.call('GET', key('turn')) == tenant then redis.call('DEL', key('turn')) end
-end
 local function passOn(of)
-  if not of.o then return end
-  local following = redis.call('LPOP', key('order:' .. of.o))
-  if not following then redis.call('HDEL', key('holder'), of.o) return end
-  redis.call('HSET', key('holder'), of.o, following)
-  ready(envelope(following).t, following)
+  if not of.order then return end
+  local following = redis.call('LPOP', key('order:' .. of.order))
+  if not following then redis.call('HDEL', key('holder'), of.order) return end
+  redis.call('HSET', key('holder'), of.order, following)
+  ready(envelope(following).tenant, following)
 end
-local weighted = nil
-local function weightOf(tenant)
-  if weighted == nil then weighted = redis.call('EXISTS', key('weight')) == 1 end
-  return weighted and tonumber(redis.call('HGET', key('weight'), tenant) or '1') or 1
-end
-local function capOf(tenant, usual) return tonumber(redis.call('HGET', key('cap'), tenant) or usual) end
 `;
 
 /** Of the window, what a tenant has at most while nobody else waits. */
 const ALONE_PART = 0.65;
 
-/** Needs `window`, `cap`, `quantum`, `most`. Answers the envelopes that were released, as id, data, id, data, … */
+/**
+ * ARGV of every script that dispatches begin with window, cap, quantum, most, and after how many milliseconds what is released
+ * is looked after. `dispatch` lets go whose turn it is; `answer` writes what the script did and answers `first`, then
+ * the envelopes that were released: id, text, id, text, …
+ */
 const DISPATCH = `
-local function aloneOf(cap) return math.min(cap, math.ceil(window * ${ALONE_PART})) end
+local window, usual, quantum = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local look = string.format('%.0f', now + ARGV[5])
+local released, flights = {}, {}
+local room = 0
+local function measureRoom() room = math.min(window - redis.call('ZCARD', key('flight')), tonumber(ARGV[4])) end
+local function release(tenant, id, text)
+  room = room - 1
+  tenant.flying = tenant.flying + 1
+  flights[#flights + 1] = look
+  flights[#flights + 1] = id
+  released[#released + 1] = id
+  released[#released + 1] = text
+end
+local function aloneOf(tenant) return math.min(tenant.cap or usual, math.ceil(window * ${ALONE_PART})) end
 local function dispatch()
-  local tenants = redis.call('LLEN', key('ring'))
-  if tenants == 0 then return {} end
-  local room = math.min(window - redis.call('ZCARD', key('flight')), most)
-  if room <= 0 then return {} end
-  local released, flights = {}, {}
-  local weights = 0
-  for _, tenant in ipairs(redis.call('LRANGE', key('ring'), 0, -1)) do weights = weights + weightOf(tenant) end
+  local ringing = redis.call('LLEN', key('ring'))
+  if ringing == 0 or room <= 0 then return end
+  local weighted = redis.call('EXISTS', key('weight')) == 1
+  local function weightOf(name)
+    return weighted and tonumber(redis.call('HGET', key('weight'), name) or '1') or 1
+  end
+  local weights = ringing
+  if weighted then
+    weights = 0
+    for _, name in ipairs(redis.call('LRANGE', key('ring'), 0, -1)) do weights = weights + weightOf(name) end
+  end
+  local function limitOf(tenant, weight)
+    if ringing == 1 then return aloneOf(tenant) end
+    local part = weight / weights
+    part = part > 0.5 and math.min(1, 1.5 * part) or 0.5
+    return math.min(tenant.cap or usual, math.max(1, math.floor(window * part)))
+  end
   local before = redis.call('GET', key('turn'))
   local turn = before
-  local function limitOf(tenant)
-    local cap = capOf(tenant, cap)
-    if tenants == 1 then return aloneOf(cap) end
-    local part = weightOf(tenant) / weights
-    part = part > 0.5 and math.min(1, 1.5 * part) or 0.5
-    return math.min(cap, math.max(1, math.floor(window * part)))
-  end
   local passed, short, rounds = 0, {}, nil
-  while room > 0 and tenants > 0 do
-    if passed >= tenants then
+  while room > 0 and ringing > 0 do
+    if passed >= ringing then
       if not rounds then break end
-      for _, tenant in ipairs(short) do
-        redis.call('HINCRBYFLOAT', key('deficit'), tenant, (rounds - 1) * quantum * weightOf(tenant))
+      for _, name in ipairs(short) do
+        local tenant = tenantOf(name)
+        tenant.deficit = tenant.deficit + (rounds - 1) * quantum * weightOf(name)
       end
       passed, short, rounds = 0, {}, nil
     end
-    local tenant = redis.call('LINDEX', key('ring'), 0)
-    local list = key('list:' .. tenant)
-    local free = limitOf(tenant) - tonumber(redis.call('HGET', key('flying'), tenant) or '0')
+    local name = redis.call('LINDEX', key('ring'), 0)
+    local tenant, weight, list = tenantOf(name), weightOf(name), key('list:' .. name)
+    local free = limitOf(tenant, weight) - tenant.flying
     local id = redis.call('LINDEX', list, 0)
-    local took, bytes = 0, 0
+    local took = 0
     if free > 0 then
-      local deficit = tonumber(redis.call('HGET', key('deficit'), tenant) or '0')
-      if turn ~= tenant then
-        deficit = deficit + quantum * weightOf(tenant)
-        turn = tenant
+      if turn ~= name then
+        tenant.deficit = tenant.deficit + quantum * weight
+        turn = name
       end
       local cost = nil
       while id and room > 0 and took < free do
         local of = envelope(id)
-        cost = of.c
-        if cost > deficit then break end
-        deficit = deficit - cost
-        bytes = bytes + of.b
-        flights[#flights + 1] = now
-        flights[#flights + 1] = id
-        released[#released + 1] = id
-        released[#released + 1] = of.d
+        cost = of.cost
+        if cost > tenant.deficit then break end
+        tenant.deficit = tenant.deficit - cost
+        tenant.waiting = tenant.waiting - 1
+        tenant.bytes = tenant.bytes - of.bytes
+        release(tenant, id, of.text)
         took = took + 1
-        room = room - 1
         id = redis.call('LINDEX', list, took)
       end
-      if took > 0 then
-        redis.call('LPOP', list, took)
-        add('waiting', tenant, -took)
-        add('bytes', tenant, -bytes)
-        redis.call('HINCRBY', key('flying'), tenant, took)
-      end
-      redis.call('HSET', key('deficit'), tenant, tostring(deficit))
+      if took > 0 then redis.call('LPOP', list, took) end
       if id and room == 0 then break end
       if id and took < free then
-        local needed = math.ceil((cost - deficit) / (quantum * weightOf(tenant)))
+        local needed = math.ceil((cost - tenant.deficit) / (quantum * weight))
         if not rounds or needed < rounds then rounds = needed end
-        short[#short + 1] = tenant
+        short[#short + 1] = name
       end
     end
     if took > 0 then passed, short, rounds = 0, {}, nil else passed = passed + 1 end
@@ -151,129 +214,147 @@ local function dispatch()
     if id then
       redis.call('LMOVE', key('ring'), key('ring'), 'LEFT', 'RIGHT')
     else
-      weights = weights - weightOf(tenant)
-      tenants = tenants - 1
-      leaveRing(tenant)
+      redis.call('LPOP', key('ring'))
+      tenant.deficit = 0
+      weights = weights - weight
+      ringing = ringing - 1
     end
   end
-  if not turn then redis.call('DEL', key('turn')) elseif turn ~= before then redis.call('SET', key('turn'), turn) end
-  if #flights > 0 then
-    redis.call('ZADD', key('flight'), unpack(flights))
-    redis.call('ZADD', key('released'), unpack(flights))
-  end
-  return released
+  if turn and turn ~= before then redis.call('SET', key('turn'), turn) end
+  if before and not turn then redis.call('DEL', key('turn')) end
+end
+local function answer(first)
+  many('ZADD', 'flight', flights)
+  save()
+  return { first, unpack(released) }
 end
 `;
 
-const LIMITS_FROM = (first: number): string => `
-local window, cap, quantum, most = ${[0, 1, 2, 3].map((index) => `tonumber(ARGV[${first + index}])`).join(", ")}
-`;
-
-/** ARGV of every script that dispatches begin with window, cap, quantum, most. */
+/** The scripts of a lane. */
 export const LANE_SCRIPTS = {
   /**
-   * ARGV (dispatch), id, envelope, and what the tenant may have at most: queued envelopes, queued bytes, jobs in flight.
-   * Answers 'known'; or the limit that refused it ('jobs' or 'bytes') and how much of it is used; or 'ok' and what was released.
+   * ARGV (dispatch), then for each job: id, envelope, and what its tenant may have at most: queued envelopes, queued bytes,
+   * jobs in flight. Answers (dispatch) with, first, for each job 0, or the limit that refused it ('jobs' or 'bytes') and how
+   * much of it is used. A known id changes nothing.
    */
   laneSubmit: {
     numberOfKeys: 1,
-    lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}
-local id = ARGV[5]
-if redis.call('HEXISTS', key('envelopes'), id) == 1 then return { 'known' } end
-local of = cjson.decode(ARGV[6])
-local waiting, bytes = redis.call('HGET', key('waiting'), of.t) or '0', redis.call('HGET', key('bytes'), of.t) or '0'
-if tonumber(waiting) >= tonumber(ARGV[7]) then return { 'jobs', waiting } end
-if tonumber(bytes) + of.b > tonumber(ARGV[8]) then return { 'bytes', bytes } end
-if tonumber(ARGV[9]) == cap then redis.call('HDEL', key('cap'), of.t)
-else redis.call('HSET', key('cap'), of.t, ARGV[9]) end
-local free = not of.o or redis.call('HSETNX', key('holder'), of.o, id) == 1
-redis.call('HSET', key('envelopes'), id, ARGV[6])
-if free and redis.call('EXISTS', key('ring')) == 0 and redis.call('ZCARD', key('flight')) < window
-  and tonumber(redis.call('HGET', key('flying'), of.t) or '0') < aloneOf(tonumber(ARGV[9])) then
-  -- Nobody waits, so that it is this job's turn whatever it costs.
-  redis.call('ZADD', key('flight'), now, id)
-  redis.call('ZADD', key('released'), now, id)
-  redis.call('HINCRBY', key('flying'), of.t, 1)
-  return { 'ok', id, of.d }
+    lua: `${PRELUDE}${STATE}${DISPATCH}
+measureRoom()
+local idle = redis.call('EXISTS', key('ring')) == 0
+local outcomes = {}
+for at = 6, #ARGV, 5 do
+  local id, of = ARGV[at], parse(ARGV[at + 1])
+  local tenant = tenantOf(of.tenant)
+  local full = tenant.waiting >= tonumber(ARGV[at + 2]) and { 'jobs', tenant.waiting }
+    or tenant.bytes + of.bytes > tonumber(ARGV[at + 3]) and { 'bytes', tenant.bytes }
+  if full and redis.call('HEXISTS', key('envelopes'), id) == 1 then full = false end
+  outcomes[#outcomes + 1] = full or 0
+  if not full and redis.call('HSETNX', key('envelopes'), id, of.text) == 1 then
+    local most = tonumber(ARGV[at + 4])
+    tenant.cap = most ~= usual and most or nil
+    local free = not of.order or redis.call('HSETNX', key('holder'), of.order, id) == 1
+    if free and idle and room > 0 and tenant.flying < aloneOf(tenant) then
+      -- Nobody waits, so that it is this job's turn whatever it costs.
+      release(tenant, id, of.text)
+    else
+      tenant.waiting = tenant.waiting + 1
+      tenant.bytes = tenant.bytes + of.bytes
+      if free then
+        ready(of.tenant, id)
+        idle = false
+      else
+        redis.call('RPUSH', key('order:' .. of.order), id)
+      end
+    end
+  end
 end
-redis.call('HINCRBY', key('waiting'), of.t, 1)
-redis.call('HINCRBY', key('bytes'), of.t, of.b)
-if free then ready(of.t, id) else redis.call('RPUSH', key('order:' .. of.o), id) end
-return { 'ok', unpack(dispatch()) }`,
+dispatch()
+return answer(outcomes)`,
   },
 
-  /** ARGV (dispatch). Answers what was released. */
-  laneDispatch: { numberOfKeys: 1, lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}return dispatch()` },
+  /** ARGV (dispatch). Answers (dispatch) with, first, 0. */
+  laneDispatch: {
+    numberOfKeys: 1,
+    lua: `${PRELUDE}${STATE}${DISPATCH}
+measureRoom()
+dispatch()
+return answer(0)`,
+  },
 
-  /** ARGV (dispatch), ids. The jobs have ended, or will not run: their places are free. Answers what was released. */
+  /**
+   * ARGV (dispatch), ids. The jobs have ended, or will not run: their places are free. What is not in flight changes nothing.
+   * Answers (dispatch) with, first, how many there were.
+   */
   laneFinish: {
     numberOfKeys: 1,
-    lua: `${PRELUDE}${LIMITS_FROM(1)}${DISPATCH}
-for at = 5, #ARGV do
-  local id = ARGV[at]
-  if redis.call('ZREM', key('flight'), id) == 1 then
-    local of = envelope(id)
-    redis.call('ZREM', key('released'), id)
-    redis.call('HDEL', key('envelopes'), id)
-    add('flying', of.t, -1)
+    lua: `${PRELUDE}${STATE}${DISPATCH}
+local over, seen = {}, {}
+for at, flies in ipairs(redis.call('ZMSCORE', key('flight'), unpack(ARGV, 6))) do
+  local id = ARGV[at + 5]
+  if flies and not seen[id] then
+    seen[id] = true
+    over[#over + 1] = id
+  end
+end
+if #over > 0 then
+  local texts = redis.call('HMGET', key('envelopes'), unpack(over))
+  redis.call('ZREM', key('flight'), unpack(over))
+  redis.call('HDEL', key('envelopes'), unpack(over))
+  for _, text in ipairs(texts) do
+    local of = parse(text)
+    local tenant = tenantOf(of.tenant)
+    tenant.flying = tenant.flying - 1
     passOn(of)
   end
 end
-return dispatch()`,
+measureRoom()
+dispatch()
+return answer(#over)`,
   },
 
   /** ARGV id. Takes a queued job out. Answers 1 if it was queued. O(jobs of the tenant's list). */
   laneCancel: {
     numberOfKeys: 1,
-    lua: `${PRELUDE}
+    lua: `${PRELUDE}${STATE}
 local id = ARGV[1]
 local of = envelope(id)
 if not of or redis.call('ZSCORE', key('flight'), id) then return 0 end
 redis.call('HDEL', key('envelopes'), id)
-add('waiting', of.t, -1)
-add('bytes', of.t, -of.b)
-if of.o and redis.call('HGET', key('holder'), of.o) ~= id then
-  redis.call('LREM', key('order:' .. of.o), 1, id)
-  return 1
+local tenant = tenantOf(of.tenant)
+tenant.waiting = tenant.waiting - 1
+tenant.bytes = tenant.bytes - of.bytes
+if of.order and redis.call('HGET', key('holder'), of.order) ~= id then
+  redis.call('LREM', key('order:' .. of.order), 1, id)
+else
+  redis.call('LREM', key('list:' .. of.tenant), 1, id)
+  if redis.call('LLEN', key('list:' .. of.tenant)) == 0 then
+    redis.call('LREM', key('ring'), 1, of.tenant)
+    tenant.deficit = 0
+    if redis.call('GET', key('turn')) == of.tenant then redis.call('DEL', key('turn')) end
+  end
+  passOn(of)
 end
-redis.call('LREM', key('list:' .. of.t), 1, id)
-if redis.call('LLEN', key('list:' .. of.t)) == 0 then leaveRing(of.t) end
-passOn(of)
+save()
 return 1`,
   },
 
-  /**
-   * ARGV resendMs, most. Released jobs that nobody is known to have added, which are taken to be added by the
-   * caller now: id, data, id, data, …
-   */
-  laneSweep: {
-    numberOfKeys: 1,
-    lua: `${PRELUDE}
-local found = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('released'), '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[2])) do
-  redis.call('ZADD', key('released'), 'XX', now, id)
-  found[#found + 1] = id
-  found[#found + 1] = envelope(id).d
-end
-return found`,
-  },
-
-  /** ARGV lostMs, most. Jobs in flight for so long that their ends may have been lost; looked after from now. */
+  /** ARGV lostMs, most. Jobs in flight that are to be looked after now, and again in so long: id, text, id, text, … */
   laneLost: {
     numberOfKeys: 1,
     lua: `${PRELUDE}
 local found = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('flight'), '-inf', now - ARGV[1], 'LIMIT', 0, ARGV[2])) do
-  redis.call('ZADD', key('flight'), 'XX', now, id)
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key('flight'), '-inf', now, 'LIMIT', 0, ARGV[2])) do
+  redis.call('ZADD', key('flight'), 'XX', now + ARGV[1], id)
   found[#found + 1] = id
-  found[#found + 1] = envelope(id).d
+  found[#found + 1] = redis.call('HGET', key('envelopes'), id)
 end
 return found`,
   },
 
   /**
-   * ARGV tenants. When the oldest envelope at the head of one of their lists was submitted; nil if none waits. Envelopes are
-   * large: the time, which comes first, is read out of their text.
+   * ARGV tenants. When the oldest envelope at the head of one of their lists was submitted; nil if none waits. The text is not
+   * parsed: it may be large.
    */
   laneOldest: {
     numberOfKeys: 1,
@@ -282,7 +363,7 @@ local oldest = nil
 for _, tenant in ipairs(redis.call('LRANGE', key('ring'), 0, ARGV[1] - 1)) do
   local id = redis.call('LINDEX', key('list:' .. tenant), 0)
   local text = id and redis.call('HGET', key('envelopes'), id)
-  local since = tonumber(text and string.match(text, '^{"a":(%d+)') or nil)
+  local since = tonumber(text and string.match(text, '^%d+') or nil)
   if since and (not oldest or since < oldest) then oldest = since end
 end
 return oldest and string.format('%.0f', oldest)`,

@@ -1,6 +1,6 @@
 import type { Redis } from "ioredis";
 import { EspalierError, type TenantLimits } from "#core";
-import type { LaneScript } from "./lane-scripts.js";
+import { envelopeData, envelopeText, type LaneScript } from "./lane-scripts.js";
 
 /** Interactive work never waits behind batch work: each lane has its own window and its own round of tenants. */
 export type LaneName = "interactive" | "batch";
@@ -22,11 +22,13 @@ export interface LaneSettings {
   /** Jobs of a tenant that wait at most, and their bytes, unless its own limits say otherwise. */
   readonly tenantJobs: number;
   readonly tenantBytes: number;
-  /** Jobs released by one call at most: the call stays short. */
+  /** Jobs released, or ended, by one call at most: the call stays short. */
   readonly releases: number;
-  /** A release that nobody has acknowledged for so long is made again. */
+  /** Jobs that one call takes in at most; each may bring a payload, so that they are fewer. */
+  readonly submits: number;
+  /** So long after its release a job is looked after: the process that had to add it to its queue may have died. */
   readonly resendMs: number;
-  /** A job in flight for so long is looked after: its end may have been lost. */
+  /** Then so often: its end may have been lost. */
   readonly lostMs: number;
   /** Jobs that one sweep looks at. */
   readonly sweepJobs: number;
@@ -35,7 +37,7 @@ export interface LaneSettings {
 /** What a tenant may have in a lane. A limit that is absent does not exist. */
 export type QueueLimits = Pick<TenantLimits, "queuedJobs" | "queuedBytes" | "inFlight">;
 
-/** A job that waits for its turn. */
+/** A job that waits for its turn. Neither its tenant nor its ordering key has white space. */
 export interface Envelope {
   readonly id: string;
   readonly tenant: string;
@@ -51,15 +53,23 @@ export interface Envelope {
   readonly limits?: QueueLimits | undefined;
 }
 
-/** A job whose turn it is: the caller adds it to its queue, then acknowledges. */
+/** A job whose turn it is: the caller adds it to its queue. */
 export interface Released {
   readonly id: string;
   readonly data: string;
 }
 
+/** What became of submits. */
+export interface Submitted {
+  /** Jobs whose turn it is now, of those that were submitted or waited. */
+  readonly released: readonly Released[];
+  /** Why a job was refused, by its id: `queue_full`; its details are the limit's name, its value, and how much of it is used. */
+  readonly refused: ReadonlyMap<string, EspalierError>;
+}
+
 /**
  * One lane of admission (see lane-scripts.ts). Each method is one script: one round trip. Any process may call any of them
- * at any time. What is released is the caller's to add; `acknowledge` says that it did.
+ * at any time. What is released is the caller's to add.
  */
 export class Lane {
   readonly #redis: Redis;
@@ -99,43 +109,39 @@ export class Lane {
   }
 
   /**
-   * Puts a job in its tenant's list. A known id changes nothing. O(1) and what is released.
-   * @throws EspalierError `queue_full`; its details are the limit's name, its value, and how much of it is used
+   * Puts jobs in the lists of their tenants, in this order. A known id changes nothing; one that is refused leaves the others
+   * as they are. O(jobs and what is released).
    */
-  async submit({ id, tenant, cost, order, data, createdAt, limits }: Envelope): Promise<readonly Released[]> {
-    const bytes = Buffer.byteLength(data);
-    const envelope = {
-      a: createdAt,
-      t: tenant,
-      c: Math.max(1, Math.round(cost)),
-      b: bytes,
-      ...(order !== undefined && { o: order }),
-      d: data,
-    };
-    const most = limits === undefined ? limitsOf(this.#settings) : { ...NO_LIMITS, ...limits };
-    const values = [id, JSON.stringify(envelope), most.queuedJobs, most.queuedBytes, most.inFlight];
-    const [outcome, ...released] = (await this.#run("laneSubmit", [...this.#dispatch(), ...values])) as [
-      string,
+  async submit(...jobs: readonly Envelope[]): Promise<Submitted> {
+    const most = jobs.map(({ limits }) =>
+      limits === undefined ? limitsOf(this.#settings) : { ...NO_LIMITS, ...limits },
+    );
+    const values = jobs.flatMap(({ id, tenant, cost, order, data, createdAt }, at) => {
+      const head = { createdAt, cost: Math.max(1, Math.round(cost)), bytes: Buffer.byteLength(data), tenant, order };
+      const { queuedJobs, queuedBytes, inFlight } = most[at] ?? NO_LIMITS;
+      return [id, envelopeText(head, data), queuedJobs, queuedBytes, inFlight];
+    });
+    const [outcomes, ...released] = (await this.#run("laneSubmit", [...this.#dispatch(), ...values])) as [
+      readonly (0 | readonly [limit: "jobs" | "bytes", current: number])[],
       ...string[],
     ];
-    if (outcome === "jobs") throw queueFull("queuedJobs", most.queuedJobs, Number(released[0]));
-    if (outcome === "bytes") throw queueFull("queuedBytes", most.queuedBytes, Number(released[0]));
-    return pairs(released);
+    const refused = jobs.flatMap(({ id }, at) => {
+      const outcome = outcomes[at] ?? 0;
+      return outcome === 0 ? [] : [[id, queueFull(...outcome, most[at] ?? NO_LIMITS)] as const];
+    });
+    return { released: pairs(released), refused: new Map(refused) };
   }
 
   /** Releases what fits, without a new job. */
   async dispatch(): Promise<readonly Released[]> {
-    return pairs((await this.#run("laneDispatch", this.#dispatch())) as string[]);
+    const [, ...released] = (await this.#run("laneDispatch", this.#dispatch())) as [number, ...string[]];
+    return pairs(released);
   }
 
-  /** The jobs are in their queue. */
-  async acknowledge(ids: readonly string[]): Promise<void> {
-    if (ids.length > 0) await this.#redis.zrem(`${this.#tag}:released`, ...ids);
-  }
-
-  /** The jobs have ended or will never run. An unknown id changes nothing. */
+  /** The jobs have ended or will never run. An id that is not in flight changes nothing. */
   async finish(...ids: readonly string[]): Promise<readonly Released[]> {
-    return pairs((await this.#run("laneFinish", [...this.#dispatch(), ...ids])) as string[]);
+    const [, ...released] = (await this.#run("laneFinish", [...this.#dispatch(), ...ids])) as [number, ...string[]];
+    return pairs(released);
   }
 
   /** True if the job was queued and now is gone. */
@@ -143,13 +149,7 @@ export class Lane {
     return (await this.#run("laneCancel", [id])) === 1;
   }
 
-  /** Releases to be made again: whoever took them has not said that it added them. */
-  async sweep(): Promise<readonly Released[]> {
-    const { resendMs, sweepJobs } = this.#settings;
-    return pairs((await this.#run("laneSweep", [resendMs, sweepJobs])) as string[]);
-  }
-
-  /** Jobs whose ends may have been lost: the caller looks whether they have ended. */
+  /** Jobs in flight that may not be in their queue, or may have ended: the caller looks. */
   async lost(): Promise<readonly Released[]> {
     const { lostMs, sweepJobs } = this.#settings;
     return pairs((await this.#run("laneLost", [lostMs, sweepJobs])) as string[]);
@@ -180,16 +180,16 @@ export class Lane {
 
   /** Jobs of a tenant that wait for their turn or are in flight. */
   async countOf(tenant: string): Promise<number> {
-    const counts = await Promise.all(
-      ["waiting", "flying"].map((name) => this.#redis.hget(`${this.#tag}:${name}`, tenant)),
-    );
-    return counts.reduce((sum, count) => sum + Number(count ?? 0), 0);
+    const known = await this.#redis.hget(`${this.#tag}:tenants`, tenant);
+    const [waiting, , flying] = (known ?? "0 0 0").split(" ");
+    return Number(waiting) + Number(flying);
   }
 
   /** Forgets what is known of a tenant that has no jobs any more. Answers the count of entries. */
   async forget(tenant: string): Promise<number> {
-    const names = ["waiting", "bytes", "flying", "deficit", "weight", "cap"];
-    const counts = await Promise.all(names.map((name) => this.#redis.hdel(`${this.#tag}:${name}`, tenant)));
+    const counts = await Promise.all(
+      ["tenants", "weight"].map((name) => this.#redis.hdel(`${this.#tag}:${name}`, tenant)),
+    );
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
@@ -212,8 +212,8 @@ export class Lane {
   }
 
   #dispatch(): readonly number[] {
-    const { tenantInFlight, quantum, releases } = this.#settings;
-    return [this.#window, tenantInFlight, quantum, releases];
+    const { tenantInFlight, quantum, releases, resendMs } = this.#settings;
+    return [this.#window, tenantInFlight, quantum, releases, resendMs];
   }
 
   #run(name: LaneScript, values: readonly (string | number)[]): Promise<unknown> {
@@ -222,8 +222,9 @@ export class Lane {
   }
 }
 
+/** Envelopes as scripts answer them: id, text, id, text, … */
 function pairs(flat: readonly string[]): readonly Released[] {
-  return flat.flatMap((id, index) => (index % 2 === 0 ? [{ id, data: flat[index + 1] ?? "" }] : []));
+  return flat.flatMap((id, at) => (at % 2 === 0 ? [{ id, data: envelopeData(flat[at + 1] ?? "") }] : []));
 }
 
 /** No limit, as a number that Redis counts with. */
@@ -237,9 +238,11 @@ function limitsOf({ tenantJobs, tenantBytes, tenantInFlight }: LaneSettings): Re
   return { queuedJobs: tenantJobs, queuedBytes: tenantBytes, inFlight: tenantInFlight };
 }
 
-function queueFull(limit: "queuedJobs" | "queuedBytes", value: number, current: number): EspalierError {
-  const most = limit === "queuedJobs" ? `${value} waiting jobs` : `${value} bytes of waiting jobs`;
-  return new EspalierError("queue_full", `The tenant has as much waiting as it may: ${most}.`, {
+function queueFull(full: "jobs" | "bytes", current: number, most: Required<QueueLimits>): EspalierError {
+  const limit = full === "jobs" ? "queuedJobs" : "queuedBytes";
+  const value = most[limit];
+  const text = full === "jobs" ? `${value} waiting jobs` : `${value} bytes of waiting jobs`;
+  return new EspalierError("queue_full", `The tenant has as much waiting as it may: ${text}.`, {
     details: { limit, value, current },
   });
 }

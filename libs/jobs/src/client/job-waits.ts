@@ -1,0 +1,121 @@
+import type { Redis } from "ioredis";
+import { followEvents } from "../job-events.js";
+import { jobNotFound } from "../job-not-found.js";
+import { queueJobId } from "../keys.js";
+import { hashOf, isEnded, recordOf, type JobEnding } from "../record.js";
+import { runScript } from "../scripts.js";
+import type { JobEvent, JobRecord } from "../types.js";
+import { Waiters } from "../waiters.js";
+import type { ClientParts } from "./client-parts.js";
+
+/** Somebody who listens for the end of a job. */
+interface EndWait {
+  /** The parts of the job's end, or why to read the status instead: it is large, or the time is over. */
+  readonly end: Promise<JobEnding | "read">;
+  readonly stop: () => void;
+}
+
+/** Waiting for jobs and following them: over one subscription, whatever the number of those who do. */
+export class JobWaits {
+  readonly #parts: ClientParts;
+  readonly #waiters: Waiters;
+
+  /** @param subscriber a connection of its own, which it closes */
+  constructor(parts: ClientParts, subscriber: Redis) {
+    this.#parts = parts;
+    this.#waiters = new Waiters(subscriber, parts.channel, parts.settings.pollMs);
+  }
+
+  close(): void {
+    this.#waiters.close();
+  }
+
+  /** Waits for a job that was submitted before, perhaps by another process. */
+  async waitAgain(record: JobRecord, waitMs: number, signal: AbortSignal | undefined): Promise<JobRecord> {
+    const { tenant, id } = record;
+    const waiting = this.awaitEnd(record, waitMs, signal);
+    try {
+      if (isEnded((await this.#watch(tenant, id)).state)) return await this.#parts.get(tenant, id);
+      return await this.endOf(record, waiting);
+    } finally {
+      waiting.stop();
+    }
+  }
+
+  /** The job as it is when the wait is over. */
+  async endOf(record: JobRecord, { end }: EndWait): Promise<JobRecord> {
+    const ending = await end;
+    return ending === "read" ? this.#parts.get(record.tenant, record.id) : { ...record, ...ending };
+  }
+
+  /** Listens for the end of a job, also of one that is not there yet, until it is stopped. */
+  awaitEnd({ tenant, id }: Pick<JobRecord, "tenant" | "id">, waitMs: number, signal: AbortSignal | undefined): EndWait {
+    const { promise: end, resolve } = Promise.withResolvers<JobEnding | "read">();
+    const read = (): void => {
+      resolve("read");
+    };
+    const unregister = this.#waiters.register(queueJobId(tenant, id), (wake) => {
+      if (wake.kind === "end") resolve(wake.ending ?? "read");
+      if (wake.kind === "poll") void this.#whenEnded(tenant, id, read);
+    });
+    const timer = setTimeout(read, waitMs);
+    if (signal?.aborted === true) read();
+    signal?.addEventListener("abort", read, { once: true });
+    const stop = (): void => {
+      unregister();
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", read);
+    };
+    return { end, stop };
+  }
+
+  /** See `JobClient.events`. */
+  events(
+    tenant: string,
+    id: string,
+    options: { readonly after?: string; readonly signal: AbortSignal },
+  ): AsyncIterable<JobEvent> {
+    const { redis, keys, call, get } = this.#parts;
+    const stream = keys.events(tenant, id);
+    return followEvents(
+      {
+        register: (listener) => this.#waiters.register(queueJobId(tenant, id), listener),
+        watch: () => this.#follow(tenant, id),
+        record: () => get(tenant, id),
+        last: async () => (await call(() => redis.xrevrange(stream, "+", "-", "COUNT", 1)))[0]?.[0],
+        read: (after, count) => call(() => redis.xrange(stream, after, "+", "COUNT", count)),
+      },
+      options,
+    );
+  }
+
+  /** Redis being away is not an end: the next poll asks again. */
+  async #whenEnded(tenant: string, id: string, ended: () => void): Promise<void> {
+    const { redis, keys, call } = this.#parts;
+    try {
+      const state = await call(() => redis.hget(keys.job(tenant, id), "state"));
+      if (state !== null && isEnded(state as JobRecord["state"])) ended();
+    } catch {
+      // The waiter's own time-out bounds how often.
+    }
+  }
+
+  /** Has this process woken about the job from now on. The record is without its result. */
+  #watch(tenant: string, id: string): Promise<JobRecord> {
+    return this.#woken("jobWatch", id, [this.#parts.keys.job(tenant, id)]);
+  }
+
+  /** The same, and from now on the job's events are kept. */
+  #follow(tenant: string, id: string): Promise<JobRecord> {
+    const { keys } = this.#parts;
+    return this.#woken("jobFollow", id, [keys.job(tenant, id), keys.events(tenant, id)]);
+  }
+
+  async #woken(script: "jobWatch" | "jobFollow", id: string, keys: readonly string[]): Promise<JobRecord> {
+    const { redis, settings, channel, call } = this.#parts;
+    const reply = await call(() => runScript(redis, script, keys, [channel, settings.watchersPerJob]));
+    const hash = hashOf(reply as string[]);
+    if (hash === undefined) throw jobNotFound(id);
+    return recordOf(hash);
+  }
+}
