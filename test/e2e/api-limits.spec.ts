@@ -149,18 +149,23 @@ test("a tenant that stores as much as it may is told at once; what it was given 
 });
 
 test("a tenant with as many memories as it may have makes another when one is gone", async () => {
-  const { key } = await limited({ memories: 2 });
+  const { tenant, key } = await limited({ memories: 2 });
   const create = (headers: Readonly<Record<string, string>> = {}) =>
     bench.client.call("POST", "/v1/memories", { key, headers, body: { name: "one more" } });
   const [first] = [(await create()).body.id, await create()];
+  const redis = new Redis({ path: bench.redis.address });
+  const entries = () => redis.keys(`*${tenant}*idempotency:*`);
   for (const headers of [{}, { "idempotency-key": "third" }]) {
     const refused = await create(headers);
+    await until(async () => ((await entries()).length === 0 ? true : undefined));
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
     expect(refused.body).toMatchObject({ code: "quota_exceeded", limit: "memories", value: 2, current: 2 });
   }
   await bench.client.call("DELETE", `/v1/memories/${first}`, { key });
   const made = await create({ "idempotency-key": "third" });
   expect(made.status).toBe(201);
+  expect(await entries()).toHaveLength(1);
+  redis.disconnect();
   // The repeat of one that was made is no further one.
   expect((await create({ "idempotency-key": "third" })).text).toBe(made.text);
 });
@@ -181,6 +186,25 @@ test("a tenant with as many keys as it may have gets another when one has ended,
   expect(rotated.status).toBe(201);
   expect((await create()).status).toBe(429);
   expect((await bench.client.call("DELETE", `${path}/${rotated.body.id}`, { key })).status).toBe(200);
+  expect((await create()).status).toBe(201);
+});
+
+test("a tenant that has as many idempotency keys as it may writes on without one, and what it did is told again", async () => {
+  const { key } = await limited({ idempotencyKeys: 1, memories: 3 });
+  const create = (headers: Readonly<Record<string, string>> = {}) =>
+    bench.client.call("POST", "/v1/memories", { key, headers, body: { name: "m" } });
+  const first = await create({ "idempotency-key": "first" });
+  expect(first.status).toBe(201);
+  const refused = await create({ "idempotency-key": "second" });
+  expect(refused.status).toBe(429);
+  expect(refused.body).toMatchObject({
+    code: "too_many_idempotency_keys",
+    limit: "idempotencyKeys",
+    value: 1,
+    current: 1,
+  });
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(80_000);
+  expect((await create({ "idempotency-key": "first" })).text).toBe(first.text);
   expect((await create()).status).toBe(201);
 });
 

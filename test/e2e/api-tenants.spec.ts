@@ -89,7 +89,12 @@ describe("tenants", () => {
     const patched = await call("PATCH", path, { body: { limits } });
     expect(patched.body["limits"]).toEqual({ ...limits, queuedJobs: "unlimited", memories: "unlimited" });
     const holding = async () => (await call("GET", `/v1/admin/usage?tenant=${id}`)).body["limits"];
-    expect(await holding()).toEqual({ inFlight: LIMITS.tenantInFlight, nodes: 7, keys: LIMITS.tenantKeys });
+    expect(await holding()).toEqual({
+      inFlight: LIMITS.tenantInFlight,
+      nodes: 7,
+      keys: LIMITS.tenantKeys,
+      idempotencyKeys: LIMITS.tenantIdempotencyKeys,
+    });
     await call("PATCH", path, { body: { limits: { queuedJobs: null } } });
     await until(async () => JSON.stringify(await holding()).includes(`"queuedJobs":${LIMITS.tenantQueuedJobs}`));
   });

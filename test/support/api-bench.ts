@@ -100,7 +100,7 @@ export async function openApiBench(options: ApiBenchOptions = {}): Promise<ApiBe
   const config = { ...parseConfig(environment), redisUrl: redis.address, dataFolder: folder };
   const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
   const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
-  const requests = createRequestLedger(shared);
+  const requests = createRequestLedger({ ...shared, limits: (tenant) => limits.of(tenant) });
   const webhooks = createWebhooks({ ...shared, box: createSecretBox() });
   const queueViews = createQueueViews(shared);
   const limiter = createRequestLimiter(shared);

@@ -39,7 +39,7 @@ export async function openApi(
   const limits = createTenantLimits(stores.tenants, config.tenantLimits, () => performance.now());
   const jobs = createJobClient({ ...shared, ids: randomId, limits: (tenant) => limits.of(tenant) });
   opened.defer(() => jobs.close());
-  const requests = createRequestLedger(shared);
+  const requests = createRequestLedger({ ...shared, limits: (tenant) => limits.of(tenant) });
   opened.defer(() => requests.close());
   const webhooks = createWebhooks({ ...shared, box: createSecretBox(config.webhooks.secretsKey) });
   opened.defer(() => webhooks.close());

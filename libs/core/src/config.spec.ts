@@ -119,14 +119,14 @@ test("tenants have limits unless they are told to have none", () => {
   expect(parseConfig({}).tenantLimits).toEqual({
     ...{ requestsPerSecond: LIMITS.tenantRequestsPerSecond, burst: LIMITS.tenantBurst },
     ...{ queuedJobs: LIMITS.tenantQueuedJobs, queuedBytes: LIMITS.tenantQueuedBytes, inFlight: LIMITS.tenantInFlight },
-    ...{ memories: LIMITS.tenantMemories, keys: LIMITS.tenantKeys },
+    ...{ memories: LIMITS.tenantMemories, keys: LIMITS.tenantKeys, idempotencyKeys: LIMITS.tenantIdempotencyKeys },
   });
   expect(parseConfig({ ESPALIER_TENANT_REQUESTS_PER_SECOND: "5" }).tenantLimits).not.toHaveProperty("burst");
   const none = { ESPALIER_TENANT_REQUESTS_PER_SECOND: "unlimited", ESPALIER_TENANT_QUEUED_JOBS: "unlimited" };
   const quotas = { ESPALIER_TENANT_NODES: "0", ESPALIER_TENANT_BYTES: "1073741824", ESPALIER_TENANT_KEYS: "unlimited" };
   expect(parseConfig({ ...none, ...quotas }).tenantLimits).toEqual({
     ...{ queuedBytes: LIMITS.tenantQueuedBytes, inFlight: LIMITS.tenantInFlight, nodes: 0, bytes: 1_073_741_824 },
-    memories: LIMITS.tenantMemories,
+    ...{ memories: LIMITS.tenantMemories, idempotencyKeys: LIMITS.tenantIdempotencyKeys },
   });
   for (const wrong of ["-1", "0", "1.5", "NaN", "1e3", "Infinity", "99999999999999999999"]) {
     expect(problemsOf({ ESPALIER_TENANT_REQUESTS_PER_SECOND: wrong })).toEqual([

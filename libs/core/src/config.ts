@@ -126,6 +126,7 @@ const environment = z.object({
   ESPALIER_TENANT_BYTES: count.optional(),
   ESPALIER_TENANT_MEMORIES: count.default(LIMITS.tenantMemories),
   ESPALIER_TENANT_KEYS: count.default(LIMITS.tenantKeys),
+  ESPALIER_TENANT_IDEMPOTENCY_KEYS: count.default(LIMITS.tenantIdempotencyKeys),
   LOG_LEVEL: oneOf("fatal", "error", "warn", "info", "debug", "trace", "silent").default("info"),
 });
 
@@ -261,6 +262,7 @@ function tenantLimits(value: z.infer<typeof environment>): TenantLimits {
     bytes: value.ESPALIER_TENANT_BYTES,
     memories: value.ESPALIER_TENANT_MEMORIES,
     keys: value.ESPALIER_TENANT_KEYS,
+    idempotencyKeys: value.ESPALIER_TENANT_IDEMPOTENCY_KEYS,
   };
   return Object.fromEntries(Object.entries(limits).filter(([, most]) => Number.isFinite(most)));
 }

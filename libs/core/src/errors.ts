@@ -317,6 +317,13 @@ export const ERRORS = {
     title: "The tenant has as much as it may",
     advice: "Delete memories or keys that are no longer needed, or ask for a higher quota; `limit` says which it is.",
   },
+  too_many_idempotency_keys: {
+    category: "limit",
+    status: 429,
+    retryable: true,
+    title: "Too many idempotency keys are remembered",
+    advice: "Send the request without the header, or wait as long as Retry-After tells.",
+  },
   too_many_streams: {
     category: "limit",
     status: 429,

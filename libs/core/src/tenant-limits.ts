@@ -17,6 +17,8 @@ export interface TenantLimits {
   readonly memories?: number;
   /** API keys that have not ended. */
   readonly keys?: number;
+  /** Idempotency keys of requests that are remembered at once; jobs have entries of their own. */
+  readonly idempotencyKeys?: number;
 }
 
 /** What the record of a tenant says: absent is the deployment's default, `unlimited` that there is no limit. */

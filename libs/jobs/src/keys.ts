@@ -12,6 +12,8 @@ export interface JobKeys {
   /** Sorted set of the tenant's job ids; ids are time-ordered, so the lexical order is the order of creation. */
   list(tenant: string): string;
   idempotency(tenant: string, key: string): string;
+  /** Hash of how many idempotency keys of requests are remembered (see requests/request-scripts.ts). */
+  idempotencyCounts(tenant: string): string;
   /** Beginning of the keys of what the tenant used on each day (see usage/count-script.ts). */
   usage(tenant: string): string;
   /** Token bucket of the tenant's requests. */
@@ -50,6 +52,7 @@ export function jobKeys(prefix: string): JobKeys {
     // Hashed: a client's key can be long and hold anything.
     idempotency: (tenant, key) =>
       `${prefix}:{${tenant}}:idempotency:${createHash("sha256").update(key).digest("base64url")}`,
+    idempotencyCounts: (tenant) => `${prefix}:{${tenant}}:idempotency-counts`,
     webhooks: (tenant) => `${prefix}:{${tenant}}:webhooks`,
     webhookTimes: `{${prefix}-webhooks}:times`,
     webhookList: `{${prefix}-webhooks}:list`,

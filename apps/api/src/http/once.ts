@@ -1,7 +1,7 @@
 /**
  * `Idempotency-Key` on writes that are no jobs. The first request of a key runs; those beside it wait for its answer and give
  * the same; those after it give the answer that was kept, for 24 h. An answer is kept before it is sent. Failures that a
- * repeat could mend (5xx, 429) are not kept: the next request runs, under the same effect id.
+ * repeat could mend are not kept: after a 5xx the next request runs under the same effect id, a 429 leaves nothing behind.
  */
 import { createCipheriv, createDecipheriv, hash, hkdfSync, randomBytes } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
@@ -92,13 +92,16 @@ async function keepAnswer(
   const { once, request, reply, payload } = sent;
   const { keyed, effect } = once;
   const { statusCode: status } = reply;
-  const passes = status >= 500 || status === 429;
   const headers = Object.fromEntries(
     KEPT_HEADERS.flatMap((name) => (reply.hasHeader(name) ? [[name, String(reply.getHeader(name))]] : [])),
   );
   const answer: KeptAnswer = { status, headers, body: typeof payload === "string" ? payload : "" };
-  const kept = passes ? ledger.abandon(keyed, effect) : ledger.end(keyed, effect, closeAnswer(answer, request));
-  await kept.catch((error: unknown) => {
+  const keep = async (): Promise<void> => {
+    if (status === 429) await ledger.refused(keyed, effect);
+    else if (status >= 500) await ledger.abandon(keyed, effect);
+    else await ledger.end(keyed, effect, closeAnswer(answer, request));
+  };
+  await keep().catch((error: unknown) => {
     request.log.warn({ err: error, requestId: request.id }, "the answer of an idempotent request was not kept");
   });
 }

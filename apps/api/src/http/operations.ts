@@ -76,6 +76,7 @@ const SYNTAX = [
 /** What a request under an idempotency key can be refused with. */
 const ONCE = [
   "idempotency_conflict",
+  "too_many_idempotency_keys",
   "request_in_progress",
   "queue_unavailable",
 ] as const satisfies readonly ErrorCode[];

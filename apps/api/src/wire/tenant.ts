@@ -28,6 +28,9 @@ const limitShapes = {
   bytes: orUnlimited(count).meta({ description: "UTF-8 bytes of what these nodes say." }),
   memories: orUnlimited(count).meta({ description: "Memories, with nodes or without." }),
   keys: orUnlimited(count).meta({ description: "API keys that have not ended." }),
+  idempotencyKeys: orUnlimited(count).meta({
+    description: "Idempotency keys of requests that are remembered at once.",
+  }),
 };
 
 const limits = z.strictObject(limitShapes).partial().meta({
@@ -63,6 +66,7 @@ const limitChanges = z
     bytes: limitShapes.bytes.nullable(),
     memories: limitShapes.memories.nullable(),
     keys: limitShapes.keys.nullable(),
+    idempotencyKeys: limitShapes.idempotencyKeys.nullable(),
   })
   .partial()
   .meta({ description: "Limits to change; `null` goes back to the deployment's default." });

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { EspalierError } from "#core";
+import { EspalierError, type TenantLimits } from "#core";
 import { jobKeys } from "../keys.js";
 import { bounded, connectRedis } from "../redis.js";
 import { runScript } from "../scripts.js";
@@ -23,12 +23,14 @@ export type RequestTurn =
 export interface RequestLedger {
   /**
    * `effect` is used if the request is the first of its key.
-   * @throws EspalierError `idempotency_conflict`
+   * @throws EspalierError `idempotency_conflict`, `too_many_idempotency_keys` for a new key of a tenant that has too many
    */
   begin(request: KeyedRequest, effect: string): Promise<RequestTurn>;
   end(request: KeyedRequest, effect: string, answer: string): Promise<void>;
   /** The request had no end: the next one of its key takes it over. */
   abandon(request: KeyedRequest, effect: string): Promise<void>;
+  /** The request did nothing: its key is free again, unless an earlier try may have done something. */
+  refused(request: KeyedRequest, effect: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,20 +42,27 @@ export function createRequestLedger(options: {
   /** As for `createJobClient`. */
   readonly redis: string;
   readonly settings?: Partial<JobSettings>;
+  /** Keys that are remembered of a tenant. Absent: as many as come. */
+  readonly limits?: (tenant: string) => Promise<Pick<TenantLimits, "idempotencyKeys">>;
 }): RequestLedger {
-  return new RedisRequestLedger(connectRedis(options.redis, "producer"), { ...JOB_SETTINGS, ...options.settings });
+  const settings = { ...JOB_SETTINGS, ...options.settings };
+  return new RedisRequestLedger(connectRedis(options.redis, "producer"), settings, options.limits);
 }
 
 class RedisRequestLedger implements RequestLedger {
   constructor(
     private readonly redis: Redis,
     private readonly settings: JobSettings,
+    private readonly limits: Parameters<typeof createRequestLedger>[0]["limits"],
   ) {}
 
   async begin(request: KeyedRequest, effect: string): Promise<RequestTurn> {
-    const values = [request.fingerprint, effect, LEASE_MS, this.settings.idempotencyMs];
-    const reply = await this.#run("requestBegin", request, values);
-    const [outcome, value = ""] = reply as readonly ["run" | "done" | "running" | "conflict", string?];
+    const most = (await this.limits?.(request.tenant))?.idempotencyKeys;
+    const values = [request.fingerprint, effect, LEASE_MS, this.settings.idempotencyMs, most ?? ""];
+    const reply = (await this.#run("requestBegin", request, values)) as
+      readonly ["full", number, number] | readonly ["run" | "done" | "running" | "conflict", string?];
+    if (reply[0] === "full") throw tooMany({ value: most, current: reply[1] }, reply[2]);
+    const [outcome, value = ""] = reply;
     switch (outcome) {
       case "run":
         return { turn: "run", effect: value };
@@ -74,17 +83,32 @@ class RedisRequestLedger implements RequestLedger {
     await this.#run("requestAbandon", request, [effect]);
   }
 
+  async refused(request: KeyedRequest, effect: string): Promise<void> {
+    await this.#run("requestRefused", request, [effect]);
+  }
+
   close(): Promise<void> {
     this.redis.disconnect();
     return Promise.resolve();
   }
 
   #run(
-    script: "requestBegin" | "requestEnd" | "requestAbandon",
+    script: "requestBegin" | "requestEnd" | "requestAbandon" | "requestRefused",
     { tenant, key }: KeyedRequest,
     values: readonly (string | number)[],
   ): Promise<unknown> {
-    const entry = jobKeys(this.settings.prefix).idempotency(tenant, key);
-    return bounded(this.redis, this.settings, () => runScript(this.redis, script, [entry], values));
+    const keys = jobKeys(this.settings.prefix);
+    const names = [keys.idempotency(tenant, key), keys.idempotencyCounts(tenant)];
+    return bounded(this.redis, this.settings, () => runScript(this.redis, script, names, values));
   }
+}
+
+function tooMany(
+  counts: { readonly value: number | undefined; readonly current: number },
+  waitMs: number,
+): EspalierError {
+  const message = `${counts.current} idempotency keys of the tenant are remembered, of ${counts.value} that may be.`;
+  return new EspalierError("too_many_idempotency_keys", message, {
+    details: { limit: "idempotencyKeys", ...counts, retryAfterSeconds: Math.ceil(waitMs / 1_000) },
+  });
 }
