@@ -51,8 +51,10 @@ test("servers that answer are told with their models and the length of their vec
 });
 
 test("a server that is away, or at another address, is told with its address", async () => {
-  const away = { ...openai, EMBEDDING_URL: "http://127.0.0.1:9/v1" };
-  expect(await detailOf(away)).toMatch(/cannot be reached\. Start it, or mend EMBEDDING_URL\. .*127\.0\.0\.1:9/);
+  const away = { ...openai, EMBEDDING_URL: "http://user:secret@127.0.0.1:9/v1" };
+  const detail = await detailOf(away);
+  expect(detail).toMatch(/cannot be reached\. Start it, or mend EMBEDDING_URL\. \(.*http:\/\/127\.0\.0\.1:9\/v1\)/);
+  expect(detail).not.toContain("secret");
   expect(await detailOf({ ...openai, EMBEDDING_URL: server.url })).toMatch(/mostly ends in \/v1/);
 });
 

@@ -78,7 +78,9 @@ async function answering(
     return await look();
   } catch (error) {
     if (!(error instanceof EspalierError)) throw error;
-    return failed(`${error.message} ${adviceFor(error, prefix)} (${prefix}_URL is ${server.url ?? "unset"})`);
+    // Without what somebody may have put before the host.
+    const { origin, pathname } = new URL(server.url ?? "");
+    return failed(`${error.message} ${adviceFor(error, prefix)} (${prefix}_URL is ${origin}${pathname})`);
   }
 }
 
