@@ -104,14 +104,13 @@ export class HybridScorer implements Scorer {
   }
 
   async #search(search: Search): Promise<readonly ScoredKey[]> {
-    const { request, cosines } = search;
-    const { filter, limit, exact } = request;
-    const lifted = await this.#bestByTerms(search);
+    const { limit } = search.request;
+    const lifting = this.#bestByTerms(search);
     for (let wanted = limit + Math.max(EXTRA_NEIGHBOURS, limit >> 2); ; wanted *= 4) {
-      const nearest = await cosines.nearest(filter, { limit: wanted, exact });
+      // Neither needs the other: stores that are servers are asked for both at once.
+      const [lifted, { nearest, near }] = await Promise.all([lifting, this.#nearest(search, wanted)]);
       const everything = nearest.length < wanted;
       const farthest = everything ? 0 : (nearest.at(-1)?.value ?? 0);
-      const near = rank(nearest, await search.valued(nearest.map(({ key }) => key)));
       const ids = new Set(nearest.map(({ key }) => key.id));
       const ranked = merge(
         near,
@@ -121,6 +120,15 @@ export class HybridScorer implements Scorer {
       if (!everything && threshold <= this.#sources.a * farthest + ROUNDING_SLACK) continue;
       return this.#unite(search, { ranked, threshold, farthest });
     }
+  }
+
+  /** V by cosine, and by hybrid values. */
+  async #nearest(
+    { request, cosines, valued }: Search,
+    limit: number,
+  ): Promise<{ readonly nearest: readonly ScoredKey[]; readonly near: readonly ScoredKey[] }> {
+    const nearest = await cosines.nearest(request.filter, { limit, exact: request.exact });
+    return { nearest, near: rank(nearest, await valued(nearest.map(({ key }) => key))) };
   }
 
   /** L: the best k by their terms alone. They raise the threshold, so that one vector search is nearly always enough. */

@@ -1,5 +1,5 @@
+import { hash } from "node:crypto";
 import type { Schemas } from "@qdrant/js-client-rest";
-import { v5 } from "uuid";
 import { type MemoryScope, type NodeKey, PATH_SEPARATOR } from "#core";
 import type { StoredPoint } from "#memory";
 import type { StateRef } from "#scoring";
@@ -9,7 +9,7 @@ import type { PointSource } from "../distributed/point-ledger.js";
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 /** Namespace of our point ids. Changing it makes every stored point a stranger. */
-const NAMESPACE = "0b6c1c52-8f0e-5d5c-9a53-6d4b1f1d2c7e";
+const NAMESPACE = Buffer.from("0b6c1c528f0e5d5c9a536d4b1f1d2c7e", "hex");
 
 /** What a point says beside its vectors. All of it is indexed. */
 export interface PointPayload {
@@ -36,7 +36,20 @@ export const POINT_FIELDS = ["node", "born", "field", "died"] as const satisfies
 
 /** UUIDv5 of what names a point: a state that is moved or restored is a point of its own. */
 export function pointId({ tenant, memory }: MemoryScope, field: string, { id, born }: StateRef): string {
-  return v5(JSON.stringify([tenant, memory, id, born, field]), NAMESPACE);
+  return nameHash(JSON.stringify([tenant, memory, id, born, field]));
+}
+
+/**
+ * The UUIDv5 of a name (RFC 9562): SHA-1 of namespace and name, with version and variant. A microsecond: a query names a
+ * thousand points, for which a library that hashes by streams takes as long as Qdrant for their scores.
+ */
+function nameHash(name: string): string {
+  const bytes = Buffer.allocUnsafe(NAMESPACE.length + Buffer.byteLength(name));
+  bytes.set(NAMESPACE);
+  bytes.write(name, NAMESPACE.length);
+  const digits = hash("sha1", bytes, "hex");
+  const variant = ((parseInt(digits.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-5${digits.slice(13, 16)}-${variant}${digits.slice(18, 20)}-${digits.slice(20, 32)}`;
 }
 
 export function payloadOf({ tenant, memory }: MemoryScope, source: PointSource): PointPayload {
