@@ -6,7 +6,8 @@ import { openJobBench, request, until, untilState, type JobBench } from "../test
 import type { JobHandler } from "../types.js";
 import { createDeliveries } from "./deliveries.js";
 import { createSecretBox } from "./secret-box.js";
-import { END_STATES, type Attempt, type AttemptAnswer, type Delivery, type WebhookWish } from "./types.js";
+import { END_STATES } from "./types.js";
+import type { Attempt, AttemptAnswer, Delivery, DeliveryOutcome, WebhookWish } from "./types.js";
 import { createWebhooks, type Webhooks } from "./webhooks.js";
 
 const box = createSecretBox("key");
@@ -44,18 +45,23 @@ function openWebhooks(): Webhooks {
   return webhooks;
 }
 
+/** What the tries of a test came to. */
+let outcomes: DeliveryOutcome[] = [];
+
 /** Workers that deliver by `send`, and run inserts by `insert`. */
 async function work(
   send: (attempt: Attempt, signal: AbortSignal) => Promise<AttemptAnswer>,
   options: { readonly insert?: JobHandler; readonly webhooks?: Partial<WebhookSettings> } = {},
 ): Promise<Attempt[]> {
   const sent: Attempt[] = [];
+  outcomes = [];
   const deliveries = createDeliveries({
     ...{ redis: bench.redis.address, clock: systemClock, settings: settings(options.webhooks) },
     send: (attempt, signal) => {
       sent.push(attempt);
       return send(attempt, signal);
     },
+    onOutcome: (outcome) => outcomes.push(outcome),
   });
   closing.push(() => deliveries.close());
   await bench.workers({
@@ -169,6 +175,8 @@ test("a receiver that fails is tried again under the same id, then the delivery 
   expect(delivered).toMatchObject({ id: dead.id, status: 204, attempts: 1 });
   expect(delivered).not.toHaveProperty("error");
   expect(sent).toHaveLength(4);
+  await until(() => outcomes.length >= 4);
+  expect(outcomes).toEqual(["retried", "retried", "dead", "delivered"]);
   const shown = await webhooks.get("ten_a", "whk_1");
   expect(shown.deliveredAt).toBe(delivered.deliveredAt);
   expect(shown).not.toHaveProperty("failingSince");
@@ -211,6 +219,8 @@ test("a webhook that answers 410, or fails for long, is disabled and says so; en
   expect(await disabled("whk_long")).toMatchObject({ reason: "failing" });
   expect(await settled(webhooks, "whk_gone", "dead")).toMatchObject({ attempts: 1, status: 410 });
   expect(await settled(webhooks, "whk_long", "dead")).toMatchObject({ error: "The webhook is disabled." });
+  await until(() => outcomes.length >= 3);
+  expect(outcomes.toSorted()).toEqual(["dead", "dead", "retried"]);
   await client.submitAndWait(request("insert"), 5_000);
   expect(await log(webhooks, "whk_gone")).toHaveLength(1);
   const [dead] = await log(webhooks, "whk_gone");
