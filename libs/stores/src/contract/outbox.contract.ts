@@ -137,6 +137,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       expect(rows.map(taskOf).sort()).toEqual(["nod_a0 payload ", "nod_a1 vector text of a1"]);
       const ended = [{ ...point("nod_a0"), died: 2 }];
       expect(await apart.ledger.standing(scope, { field: NODE_FIELD }, 10)).toEqual({
+        nodes: 0,
         model: MODEL,
         waits: true,
         ended,
@@ -145,7 +146,7 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
         { ...point("nod_a0"), died: 2 },
         { ...point("nod_a1"), died: 2 },
       ]);
-      const standing = { model: MODEL, waits: false, ended: [] };
+      const standing = { model: MODEL, nodes: 0, waits: false, ended: [] };
       expect(await apart.ledger.standing(scope, { model: MODEL, field: NODE_FIELD }, 10)).toEqual(standing);
       expect((await apart.ledger.standing(scope, { field: "title" }, 10)).waits).toBe(true);
       expect(await apart.outbox.expectation(scope, MODEL)).toEqual({

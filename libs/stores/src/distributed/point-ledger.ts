@@ -22,6 +22,8 @@ export interface PendingPage {
 export interface Standing {
   /** The model that was named, or the one that the memory's queries read. */
   readonly model: string;
+  /** Live nodes of the memory. */
+  readonly nodes: number;
   /** Whether there may be points that wait for their vectors: there is a row, or the field is not tracked yet. */
   readonly waits: boolean;
   /** Points whose `payload` row waits, whatever the revision: their states have ended. */

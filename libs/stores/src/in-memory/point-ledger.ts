@@ -70,7 +70,7 @@ export class InMemoryPointLedger implements PointLedger {
     const rows = this.outbox.rows.filter((row) => isOfMemory(row) && row.model === model && row.field === field);
     const isTracked = stored.tracked.some((tracked) => tracked.model === model && tracked.field === field);
     return {
-      model,
+      ...{ model, nodes: stored.memory.nodes },
       waits: !isTracked || rows.some(({ task }) => task === "vector"),
       ended: rows
         .filter(({ task }) => task === "payload")

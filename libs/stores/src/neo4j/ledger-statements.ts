@@ -66,7 +66,7 @@ OPTIONAL MATCH (o:Outbox)
 WHERE o.memory = m.key AND o.model = model AND o.field = $field AND o.task = 'payload' AND o.path >= ''
   AND o.revision <= m.revision
 OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
-RETURN model, waits OR NOT done AS waits, o.id AS id, o.born AS born, CASE WHEN n.died <= m.revision THEN n.died END AS died
+RETURN model, m.nodes AS nodes, waits OR NOT done AS waits, o.id AS id, o.born AS born, CASE WHEN n.died <= m.revision THEN n.died END AS died
 LIMIT toInteger($limit)`,
 
   /**

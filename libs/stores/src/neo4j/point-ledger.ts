@@ -31,6 +31,7 @@ interface HeadColumns {
 
 interface StandingColumns {
   readonly model: string;
+  readonly nodes: number;
   readonly waits: boolean;
   readonly id: string | null;
   readonly born: number | null;
@@ -97,11 +98,11 @@ export class Neo4jPointLedger implements PointLedger {
     limit: number,
   ): Promise<Standing> {
     const rows = await this.#read<StandingColumns>(LEDGER.standing, scope, { model: named ?? null, field, limit });
-    const [{ model, waits }] = rows;
+    const [{ model, nodes, waits }] = rows;
     const ended = rows.flatMap(({ id, born, died }) =>
       id === null || born === null ? [] : [{ id, born, field, ...(died !== null && { died }) }],
     );
-    return { model, waits, ended };
+    return { model, nodes, waits, ended };
   }
 
   async settle(scope: MemoryScope, model: string, points: readonly StoredPoint[]): Promise<Settlement> {

@@ -51,17 +51,12 @@ export class QdrantVectorStore implements VectorStore {
     filter: NodeFilter,
     { limit, exact }: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
-    const { connection, ledger } = this.parts;
+    const { connection, ledger, exactBelow } = this.parts;
     const collection = await this.#collection(read.model, vector);
-    const all = selectionOf(scope, read, filter);
-    const [{ ended }, isLarge] = await Promise.all([
-      ledger.standing(scope, read, KNOWN_ENDS),
-      exact || collection === undefined ? false : this.#isLarge(collection, all),
-    ]);
+    const { nodes, ended } = await ledger.standing(scope, read, KNOWN_ENDS);
     if (collection === undefined) return { rows: [], approximate: false };
-    const selection = withoutEnded(ledger, scope, read, { ended, selection: all });
-    // Where rows are sorted out afterwards, an index would run out of them.
-    const approximate = isLarge && selection.living === undefined;
+    const selection = withoutEnded(ledger, scope, read, { ended, selection: selectionOf(scope, read, filter) });
+    const approximate = !exact && nodes >= exactBelow && (await this.#isLarge(collection, selection));
     const search = { query: { dense: vector }, selection, above: 0, limit, exact: !approximate };
     return { rows: await rankedSearch(connection, collection, search), approximate };
   }
@@ -125,9 +120,9 @@ export class QdrantVectorStore implements VectorStore {
   }
 
   /** Whether a search may be approximate. Where rows are sorted out afterwards, an index would run out of them. */
-  async #isLarge({ name }: Collection, { filter, accepts }: Selection): Promise<boolean> {
+  async #isLarge({ name }: Collection, { filter, accepts, living }: Selection): Promise<boolean> {
     const { connection, exactBelow } = this.parts;
-    if (accepts !== undefined) return false;
+    if (accepts !== undefined || living !== undefined) return false;
     const { count } = await connection.send("counting candidates", (client) =>
       client.count(name, { filter, exact: false }),
     );

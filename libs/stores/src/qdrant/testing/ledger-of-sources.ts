@@ -13,7 +13,7 @@ export function ledgerOfSources(model: string, sources: readonly PointSource[]):
     sources: async (_, refs) => refs.flatMap(({ id }) => known.get(id) ?? []),
     pending: async () => ({ points: [] }),
     pendingAmong: async () => [],
-    standing: async () => ({ model, waits: false, ended: [] }),
+    standing: async () => ({ model, nodes: sources.length, waits: false, ended: [] }),
     settle: async () => "settled",
     witnesses: async () => ({ model, points: [] }),
     untrack: async () => undefined,
