@@ -52,14 +52,13 @@ test("a provider that needs more says what, and because of what", () => {
   expect(problemsOf({ ENTAILMENT_PROVIDER: "openai" })[0]).toMatch(/no entailment endpoint/);
 });
 
-test("the models that memories may name are a list, or any", () => {
+test("the models that memories may name are a list", () => {
   const nameable = (EMBEDDING_MODELS: string) => parseConfig({ EMBEDDING_MODELS }).embedding.nameable;
   expect(parseConfig({}).embedding.nameable).toBeUndefined();
   expect(nameable("small, large")).toEqual(["small", "large"]);
-  expect(nameable("*")).toBe("any");
-  for (const wrong of ["small,", ",", "small,*", "two words"]) {
+  for (const wrong of ["small,", ",", "small,,large", "two words"]) {
     expect(problemsOf({ EMBEDDING_MODELS: wrong })).toEqual([
-      "EMBEDDING_MODELS must be names of models, joined by commas, or *",
+      "EMBEDDING_MODELS must be names of models, joined by commas",
     ]);
   }
 });

@@ -29,8 +29,8 @@ const networks = z
 
 const modelNames = z
   .string()
-  .regex(/^(\*|[^\s*,]+(\s*,\s*[^\s*,]+)*)$/, "must be names of models, joined by commas, or *")
-  .transform((list) => (list === "*" ? "any" : list.split(",").map((name) => name.trim())));
+  .regex(/^[^\s,]+(\s*,\s*[^\s,]+)*$/, "must be names of models, joined by commas")
+  .transform((list) => list.split(",").map((name) => name.trim()));
 
 const provider = oneOf("local", "tei", "openai");
 const quantization = oneOf("none", "scalar");
@@ -54,8 +54,8 @@ export interface ModelConfig {
 
 /** Where embeddings come from, and which models memories may name besides that one. */
 export interface EmbeddingConfig extends ModelConfig {
-  /** `any`: whatever the server has. Absent: what lies in the models folder. Both only concern who names a model from now on. */
-  readonly nameable?: readonly string[] | "any";
+  /** Absent: any that can be reached. What a memory has already, it keeps. */
+  readonly nameable?: readonly string[];
 }
 
 /** Where the distributed profile keeps trees (Neo4j) and vectors (Qdrant). */
@@ -95,7 +95,7 @@ const environment = z.object({
   EMBEDDING_URL: url.optional(),
   EMBEDDING_MODEL: text.optional(),
   EMBEDDING_API_KEY: text.optional(),
-  /** Models that memories may name besides the deployment's own, by comma; `*`: any that the server has. */
+  /** Models that memories may name besides the deployment's own, by comma. */
   EMBEDDING_MODELS: modelNames.optional(),
   ENTAILMENT_PROVIDER: provider.optional(),
   ENTAILMENT_URL: url.optional(),

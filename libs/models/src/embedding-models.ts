@@ -2,7 +2,7 @@
  * The embedding models that a deployment can use: the configured one, any local model in the models folder, and any model
  * name at the configured OpenAI-compatible URL. A memory keeps the id of the model whose vectors it holds, so it stays
  * readable after the configuration moved on, for as long as that model can still be reached from it. Which of them a memory
- * may be given from now on is another, shorter list: models at a server cost money.
+ * may be given from now on can be a shorter list: models at a server cost money.
  */
 import { EspalierError, LIMITS, type EmbeddingConfig } from "#core";
 import { Embedder, embeddingProcessCache, type EmbeddingModel } from "#scoring";
@@ -33,8 +33,6 @@ export interface EmbeddingModelsOptions extends ModelHooks {
 /** A model that is known by its id and not necessarily loaded. */
 interface Reference {
   readonly id: string;
-  /** It costs this machine only. */
-  readonly isLocal: boolean;
   readonly open: () => Promise<EmbeddingModel>;
 }
 
@@ -60,28 +58,25 @@ export class EmbeddingModels {
 
   /**
    * The id of a model that a person names by its id, its folder or its name at the server, without loading it.
-   * @throws `model_unknown` with `models` (those that can be named) if this deployment has none of that name for new memories.
+   * @throws `model_unknown` with `models` (some that can be named) if this deployment has none of that name for new memories.
    */
   async identify(name: string): Promise<string> {
     const found = await this.#find(name);
-    if (found !== undefined && (await this.#isNameable(found))) return found.id;
-    const { nameable = "any" } = this.#config;
-    const models = [...new Set([this.default, ...(nameable === "any" ? await this.#folders() : nameable)])];
+    if (found !== undefined && (await this.#isNameable(found.id))) return found.id;
+    const models = [...new Set([this.default, ...(this.#config.nameable ?? (await this.#folders()))])];
     throw unknownModel(name, `: memories can have ${models.join(", ")}`, { models });
   }
 
   /** @throws `model_unknown` for the first name that memories may give and no model has. */
   async checkNameable(): Promise<void> {
-    const { nameable = [] } = this.#config;
-    for (const name of nameable === "any" ? [] : nameable) {
+    for (const name of this.#config.nameable ?? []) {
       if ((await this.#find(name)) === undefined) throw unknownModel(name, " that EMBEDDING_MODELS could mean");
     }
   }
 
-  async #isNameable({ id, isLocal }: Reference): Promise<boolean> {
+  async #isNameable(id: string): Promise<boolean> {
     const { nameable } = this.#config;
-    if (id === this.default || nameable === "any") return true;
-    if (nameable === undefined) return isLocal;
+    if (id === this.default || nameable === undefined) return true;
     const references = await Promise.all(nameable.map((name) => this.#find(name)));
     return references.some((reference) => reference?.id === id);
   }
@@ -150,7 +145,7 @@ export class EmbeddingModels {
     if (!FOLDER_NAME.test(folder) || !(await isModelFolder(path))) return undefined;
     const { id } = await readModelFolder(path);
     if (name !== folder && name !== id) return undefined;
-    return { id, isLocal: true, open: () => LocalEmbeddingModel.open(path) };
+    return { id, open: () => LocalEmbeddingModel.open(path) };
   }
 }
 
@@ -176,13 +171,13 @@ async function configured(config: EmbeddingConfig, options: EmbeddingModelsOptio
   if (provider === "tei" && url !== undefined) {
     const tei = { url, model, apiKey, patience: options.patience ?? PATIENCE };
     const id = model === undefined ? (await new TeiClient(tei).info()).id : teiModelId(url, model);
-    return { id, isLocal: false, open: () => openTeiEmbeddingModel(tei) };
+    return { id, open: () => openTeiEmbeddingModel(tei) };
   }
   const name = model ?? DEFAULT_LOCAL_MODEL;
   const isPath = isAbsolute(name) || basename(name) !== name;
   const path = isPath ? name : join(options.modelsFolder, name);
   const { id } = await readModelFolder(path);
-  return { id, isLocal: true, open: () => LocalEmbeddingModel.open(path) };
+  return { id, open: () => LocalEmbeddingModel.open(path) };
 }
 
 function openAiReference(
@@ -194,7 +189,7 @@ function openAiReference(
   const { apiKey } = config;
   const patience = options.patience ?? PATIENCE;
   const open = () => openOpenAiEmbeddingModel({ url, model, apiKey, patience });
-  return { id: openAiModelId(url, model), isLocal: false, open };
+  return { id: openAiModelId(url, model), open };
 }
 
 const unknownModel = (name: string, more = "", details: { readonly models?: readonly string[] } = {}): EspalierError =>

@@ -36,8 +36,7 @@ function configOf(environment: NodeJS.ProcessEnv): Config | undefined {
 
 /** The deployment's own model, then each other one that memories may name at the server. */
 async function checkEmbeddings(config: Config): Promise<readonly Finding[]> {
-  const { nameable = [] } = config.embedding;
-  const others = nameable === "any" ? [] : nameable;
+  const { nameable: others = [] } = config.embedding;
   return [
     await find("embedding server", () => checkEmbedding(config)),
     ...(await Promise.all(others.map((name) => find(`embedding ${name}`, () => checkEmbedding(config, name))))),
