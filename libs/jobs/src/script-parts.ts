@@ -20,7 +20,7 @@ end
 
 /** Refuses transitions of ended jobs, of held ones, and of older attempts. */
 export const GUARDED = `${ENDED}
-local status = redis.call('HMGET', KEYS[1], 'state', 'attempts', 'watch', 'keepMs', 'cancel', 'held')
+local status = redis.call('HMGET', KEYS[1], 'state', 'attempts', 'watch', 'keepMs', 'cancel', 'held', 'kind')
 if not status[1] then return 'gone' end
 if ended[status[1]] then return 'ended' end
 if status[6] then return 'held' end

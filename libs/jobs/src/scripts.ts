@@ -144,7 +144,7 @@ return redis.call('HDEL', KEYS[1], 'replayedAs')`,
 local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
 redis.call('HSET', KEYS[1], 'state', ARGV[7], 'attempts', ARGV[1], unpack(ARGV, 10))
 redis.call('PEXPIRE', KEYS[1], keepMs)
-countEnd(KEYS[4], ARGV[7])
+countEnd(KEYS[4], status[7], ARGV[7])
 countStored(KEYS[4], KEYS[5], ARGV[8], ARGV[9])
 local texts = 0
 for at = 11, #ARGV, 2 do texts = texts + #ARGV[at] end
@@ -161,7 +161,7 @@ return { 'ok', unpack(notify(ARGV[7])) }`,
   jobCancel: {
     numberOfKeys: 4,
     lua: `${ENDED}${NOTIFY}${COUNT}${KEEP}
-local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held')
+local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'kind')
 if not status[1] then return 'gone' end
 if status[1] == 'cancelled' then return 'repeat' end
 if ended[status[1]] then return 'ended' end
@@ -171,7 +171,7 @@ if status[1] == 'active' then
   return 'active'
 end
 redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finishedAt', ARGV[2], 'error', ARGV[4])
-countEnd(KEYS[4], 'cancelled')
+countEnd(KEYS[4], status[4], 'cancelled')
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 keep('cancelled', ARGV[6], #ARGV[4], tell(ARGV[5], 'type', 'state', 'state', 'cancelled'), ARGV[3])
 wake(status[2], 'end ' .. ARGV[1] .. ' ')

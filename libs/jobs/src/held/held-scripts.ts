@@ -51,7 +51,7 @@ return 'ok'`,
   jobRelease: {
     numberOfKeys: 4,
     lua: `${ENDED}${NOTIFY}${COUNT}${KEEP}
-local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'keepMs', 'total', 'payloadApart')
+local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'keepMs', 'total', 'payloadApart', 'kind')
 if not status[1] then return 'gone' end
 if ended[status[1]] then return 'ended' end
 if not status[3] then return 'running' end
@@ -65,7 +65,7 @@ end
 local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
 redis.call('HSET', KEYS[1], 'state', ARGV[5], 'finishedAt', ARGV[2])
 redis.call('HDEL', KEYS[1], 'held', 'payloadApart')
-countEnd(KEYS[4], ARGV[5])
+countEnd(KEYS[4], status[7], ARGV[5])
 redis.call('PEXPIRE', KEYS[1], keepMs)
 local texts = redis.call('HSTRLEN', KEYS[1], 'result') + redis.call('HSTRLEN', KEYS[1], 'payload') + #ARGV[6]
 keep(ARGV[5], ARGV[7], texts, tell(ARGV[3], 'type', 'state', 'state', ARGV[5]), keepMs)

@@ -10,18 +10,16 @@ import { RETENTION_SECONDS } from "#core";
  *                     effect it is, so that of a job and its replays one counts
  *   modelTokens       what models read, attempts that failed included (token-meter.ts)
  *
- * `countEnd(state)` and `countStored(nodes, bytes)` are for scripts whose KEYS[1] is a job, and whose keys `usage` (the
- * beginning of the keys of days) and `effect` (the job whose effect it is) lie in the slot of the tenant.
+ * `countEnd(usage, kind, state)` and `countStored(usage, effect, nodes, bytes)` are for scripts whose keys `usage` (the beginning
+ * of the keys of days) and `effect` (the job whose effect it is) lie in the slot of the tenant.
  */
 export const COUNT = `
 local function count(usage, name, by)
   local key = usage .. ':' .. math.floor(redis.call('TIME')[1] / 86400)
-  redis.call('HINCRBY', key, name, by)
-  redis.call('EXPIRE', key, ${RETENTION_SECONDS.usage}, 'NX')
+  local first = redis.call('HINCRBY', key, name, by) == tonumber(by)
+  if first then redis.call('EXPIRE', key, ${RETENTION_SECONDS.usage}, 'NX') end
 end
-local function countEnd(usage, state)
-  count(usage, (redis.call('HGET', KEYS[1], 'kind') or '') .. ':' .. state, 1)
-end
+local function countEnd(usage, kind, state) count(usage, (kind or '') .. ':' .. state, 1) end
 local function countStored(usage, effect, nodes, bytes)
   if nodes == '0' then return end
   if redis.call('EXISTS', effect) == 1 and redis.call('HSETNX', effect, 'counted', 1) == 0 then return end
