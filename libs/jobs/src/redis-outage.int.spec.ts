@@ -63,6 +63,33 @@ test("a Redis that does not answer is away after the time-out", async () => {
   );
 });
 
+test("what a process could not send in time does not come after all", async () => {
+  const { batch } = bench.settings.lanes;
+  const lanes = { ...bench.settings.lanes, batch: { ...batch, submits: 1 } };
+  const client = bench.client({ callTimeoutMs: 200, lanes });
+  await client.ping();
+  bench.redis.freeze();
+  const memories = ["mem_1", "mem_2", "mem_3"];
+  const submits = memories.map((memory) => client.submit(request("insert", {}, { memory })));
+  for (const submit of submits) await expect(submit).rejects.toMatchObject(down);
+  bench.redis.thaw();
+  await until(() => client.submit(request("insert", {}, { memory: "mem_4" })).catch(() => undefined));
+  const known = (await client.list("ten_a", { limit: 10 })).map(({ memory }) => memory);
+  expect(known).toContain("mem_4");
+  expect(known).not.toContain("mem_3");
+});
+
+test("a submit whose answer died with Redis does not hold up those that follow", async () => {
+  const client = bench.client({ callTimeoutMs: 200 });
+  await client.ping();
+  bench.redis.freeze();
+  await expect(client.submit(request("insert"))).rejects.toMatchObject(down);
+  await bench.redis.kill();
+  await bench.redis.start();
+  const record = await until(() => client.submit(request("insert")).catch(() => undefined));
+  expect(record).toMatchObject({ state: "queued" });
+});
+
 test("a full Redis answers that the queue is away, and takes jobs again when there is room", async () => {
   const client = bench.client();
   const bare = bench.bare();

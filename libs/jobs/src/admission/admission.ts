@@ -193,11 +193,13 @@ export class Admission {
   async #submitAll(lane: Lane, coming: readonly Coming[]): Promise<Submitted["refused"]> {
     const now = performance.now();
     const { late = [], inTime = [] } = Object.groupBy(coming, ({ until }) => (until < now ? "late" : "inTime"));
+    const refusals = late.map(({ envelope }) => [envelope.id, cameLate()] as const);
+    if (inTime.length === 0) return new Map(refusals);
     for (const { announce } of inTime) announce();
     const { released, refused } = await lane.submit(...inTime.map(({ envelope }) => envelope));
-    const own = new Map(inTime.map(({ envelope, waiting }) => [envelope.id, waiting]));
-    this.#deliver(released, own).catch(ignore);
-    return new Map([...refused, ...late.map(({ envelope }) => [envelope.id, cameLate()] as const)]);
+    const known = new Map(inTime.map(({ envelope, waiting }) => [envelope.id, waiting]));
+    this.#deliver(released, known).catch(ignore);
+    return refusals.length === 0 ? refused : new Map([...refused, ...refusals]);
   }
 
   async #finishAll(lane: Lane, tokens: readonly string[]): Promise<void> {
