@@ -118,7 +118,7 @@ export const ERRORS = {
     status: 404,
     retryable: false,
     title: "Unknown job",
-    advice: "Jobs are kept for an hour after they end.",
+    advice: "Jobs are kept for an hour after they end, or until the tenant's newer ones need their room.",
   },
   key_not_found: {
     category: "not_found",
@@ -205,7 +205,7 @@ export const ERRORS = {
   invalid_structure: input(
     422,
     "The insert does not fit the memory's structure",
-    'Messages need a memory created with {"structure": "conversation"}; any structure takes a tree.',
+    'Messages need a memory created with {"structure": "conversation"}; any structure takes a tree. It can be changed while the memory is empty.',
   ),
   too_many_nodes: limit(422, "Too many nodes in one insert", "Split the insert."),
   tree_too_deep: limit(422, "The tree is too deep", "Flatten it; the limit is in `detail`."),
