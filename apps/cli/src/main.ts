@@ -85,7 +85,7 @@ client("query")
 
 client("memories")
   .description("list the memories, the newest first")
-  .option("--label <name=value>", "only those with this label; may be given several times", label, [])
+  .option("--label <name=value>", "only those with this label; may be given several times", label)
   .action(async (options: import("./commands/memories.js").MemoriesOptions) => {
     await (await import("./commands/memories.js")).memories(options);
   });
@@ -129,7 +129,7 @@ function port(text: string): number {
   return value;
 }
 
-function label(text: string, before: readonly string[]): readonly string[] {
+function label(text: string, before: readonly string[] = []): readonly string[] {
   if (!/^[^=]+=/.test(text)) throw new InvalidArgumentError("It must be NAME=VALUE.");
   return [...before, text];
 }

@@ -11,11 +11,16 @@ function documented(): ReadonlyMap<string, string> {
     .map((line) => line.split("|").map((cell) => cell.trim()))
     .filter((cells) => cells[1]?.startsWith("`"));
   return new Map(
-    rows.map(([, code = "", status = "", title = ""]) => [code.replaceAll("`", ""), `${status} ${title}`]),
+    rows.map(([, code = "", status = "", title = "", advice = ""]) => [
+      code.replaceAll("`", ""),
+      `${status} ${title}: ${advice}`,
+    ]),
   );
 }
 
-test("docs/api.md has exactly the codes of the registry, with their statuses and titles", () => {
-  const registry = new Map(Object.entries(ERRORS).map(([code, kind]) => [code, `${kind.status} ${kind.title}`]));
+test("docs/api.md has exactly the codes of the registry, with their statuses, titles and advice", () => {
+  const registry = new Map(
+    Object.entries(ERRORS).map(([code, { status, title, advice }]) => [code, `${status} ${title}: ${advice}`]),
+  );
   expect(Object.fromEntries(documented())).toEqual(Object.fromEntries(registry));
 });
