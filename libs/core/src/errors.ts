@@ -88,8 +88,8 @@ export const ERRORS = {
     category: "auth",
     status: 403,
     retryable: false,
-    title: "The API key lacks the scope",
-    advice: "Use a key with the scope that `detail` names.",
+    title: "The API key may not do this",
+    advice: "`detail` says what the key lacks: use one that has it.",
   },
   tenant_suspended: {
     category: "auth",

@@ -14,6 +14,7 @@ const schema = z.strictObject({
     .optional(),
   labels: z.record(z.string(), z.string()).optional(),
   settings: fewFields(z.strictObject({ a: z.number() })).optional(),
+  from: z.iso.date().optional(),
 });
 
 const told = (value: unknown, against: z.ZodType = schema): readonly string[] => {
@@ -38,13 +39,14 @@ test.each<[string, unknown, readonly string[]]>([
     { name: "x", messages: [{ text: "t", time: "today" }] },
     ["messages[0].time: must be a date-time as 2026-05-02T10:00:00Z"],
   ],
+  ["a broken day", { name: "x", from: "2026-1-1" }, ["from: must be a day as 2026-05-02"]],
   ["an unknown field", { name: "x", topk: 5 }, ['topk: unknown field; did you mean "topK"?']],
   [
     "a field far from all",
     { name: "x", colour: 5, colors: 6 },
     [
-      "colour: unknown field; there are name, topK, minScore, scorer, messages, labels, settings",
-      "colors: unknown field; there are name, topK, minScore, scorer, messages, labels, settings",
+      "colour: unknown field; there are name, topK, minScore, scorer, messages, labels, settings, from",
+      "colors: unknown field; there are name, topK, minScore, scorer, messages, labels, settings, from",
     ],
   ],
   [

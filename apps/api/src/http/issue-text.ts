@@ -50,6 +50,7 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
   if (issue.code === "invalid_format" && issue.format === "datetime") {
     return "must be a date-time as 2026-05-02T10:00:00Z";
   }
+  if (issue.code === "invalid_format" && issue.format === "date") return "must be a day as 2026-05-02";
   return issue.message;
 }
 
