@@ -28,8 +28,8 @@ const SAME = 1e-4;
 /** A geometric mean of small values multiplies what the rounding of each (1e-6) leaves: its slope near 0 is steep. */
 const SAME_MEAN = 2e-3;
 /** Random trees, and queries asked of each: 500 in all. */
-const TREES = 50;
-const QUERIES = 10;
+const TREES = 25;
+const QUERIES = 20;
 
 /** One profile with a model, ready to be asked. */
 class Profile {
