@@ -21,7 +21,7 @@ const ROUNDS = 2;
 const KINDS = ["query", "insert"] as const satisfies readonly JobKind[];
 
 const EQUAL = 10;
-const WEIGHTS = { "weight 4": 4, "weight 2": 2, "weight 1": 1 };
+const WEIGHTS = { "weight-4": 4, "weight-2": 2, "weight-1": 1 };
 const EQUAL_JOBS = 600;
 const WEIGHTED_JOBS = 3_000;
 
