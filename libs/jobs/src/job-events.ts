@@ -1,4 +1,5 @@
 import { EspalierError } from "#core";
+import { jobNotFound } from "./job-not-found.js";
 import { hashOf, isEnded, recordOf } from "./record.js";
 import type { JobEvent, JobRecord } from "./types.js";
 import type { WakeListener } from "./waiters.js";
@@ -23,7 +24,7 @@ export interface FollowedJob {
 /**
  * The kept events after `after`, then new ones as they come, until the job has ended or the signal is aborted. The
  * listener is there before the stream is read, and a poll looks again, so nothing is missed.
- * @throws EspalierError `job_not_found`; `invalid_request` for an `after` that is no event id
+ * @throws EspalierError `job_not_found`, also for a job that is gone before its end was read; `invalid_request` for an `after` that is no event id
  */
 export async function* followEvents(
   job: FollowedJob,
@@ -53,6 +54,8 @@ export async function* followEvents(
       if (entries.length > 0) continue;
       // Asked for what follows the last event of an ended job.
       if (isEnded(now.state)) return;
+      // The stream is there for as long as its job: the end of one that was dropped would be waited for in vain.
+      if ((await job.last()) === undefined) throw jobNotFound(now.id);
       await bell.rung();
     }
   } finally {
