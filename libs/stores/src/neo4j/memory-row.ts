@@ -1,6 +1,7 @@
 /**
- * A structural statement answers first with a row of the memory, none if it is not there: one statement tells both what it
- * found and whether the indexes that it read serve its revision. The parts of a `UNION ALL` answer one after the other.
+ * A structural statement answers with a row of the memory too, none if it is not there: one statement tells both what it
+ * found and whether the indexes that it read serve its revision. The parts of a `UNION ALL` mostly answer one after the
+ * other, but Cypher promises no order: a server may mix them.
  */
 import type { Cells } from "./database.js";
 
@@ -19,7 +20,8 @@ export interface FoundInMemory {
 
 /** Only the memory's row has null in the second column. */
 export function splitMemory(found: readonly Cells[]): FoundInMemory {
-  const [first] = found;
-  if (first?.get(1) !== null) return { purged: undefined, rows: found };
-  return { purged: first.get(0) as number, rows: found.slice(1) };
+  const at = found.findIndex((row) => row.get(1) === null);
+  const memory = found[at];
+  if (memory === undefined) return { purged: undefined, rows: found };
+  return { purged: memory.get(0) as number, rows: found.toSpliced(at, 1) };
 }

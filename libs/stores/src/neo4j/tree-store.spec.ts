@@ -33,3 +33,16 @@ test("a read at the head that fails is told as it failed", async () => {
   const tree = new Neo4jTreeStore(failingOnce({ revision: 5, purged: 3 }));
   await expect(tree.nodes(SCOPE, 5, ["a"])).rejects.toThrow("The read failed.");
 });
+
+test("a memory that goes while an older revision of it is read is told as unknown, not as emptied", async () => {
+  const asked: string[] = [];
+  const query: Database["query"] = async (statement) => {
+    asked.push(statement);
+    return asked.length === 1 ? [{ get: (place) => (place === 0 ? 3 : null), toObject: () => ({}) }] : [];
+  };
+  const tree = new Neo4jTreeStore({ query } as Partial<Database> as Database);
+  const step = { axis: "child", type: "Day", comparisons: [], position: undefined } as const;
+  const reading = tree.run(SCOPE, 1, { contexts: "root", steps: [step], values: false });
+  await expect(reading).rejects.toMatchObject({ code: "memory_not_found" });
+  expect(asked).toHaveLength(2);
+});

@@ -168,9 +168,15 @@ export class Neo4jTreeStore implements TreeStore {
     read: (of: StructureRead) => Promise<StructureFound<Row>>,
   ): Promise<Pick<StructureFound<Row>, "rows" | "trace">> {
     const memory = memoryKey(scope);
-    const { purged, rows, trace } = await read({ memory, liveness: { head: true, revision } });
-    if (purged === undefined) throw memoryNotFound(scope);
-    return revision >= purged ? { rows, trace } : read({ memory, liveness: { head: false, revision } });
+    const found = async (head: boolean): Promise<StructureFound<Row> & { readonly purged: number }> => {
+      const { purged, ...result } = await read({ memory, liveness: { head, revision } });
+      if (purged === undefined) throw memoryNotFound(scope);
+      return { purged, ...result };
+    };
+    const { purged, ...result } = await found(true);
+    if (revision >= purged) return result;
+    const { rows, trace } = await found(false);
+    return { rows, trace };
   }
 
   /** The rows below no contexts. @throws EspalierError `memory_not_found` */
