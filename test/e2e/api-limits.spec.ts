@@ -184,6 +184,7 @@ test("a tenant with as many keys as it may have gets another when one has ended,
   expect((await rotate(60)).body).toMatchObject({ code: "quota_exceeded", limit: "keys" });
   const rotated = await rotate(0);
   expect(rotated.status).toBe(201);
+  expect((await rotate(0)).body).toMatchObject({ code: "quota_exceeded", limit: "keys" });
   expect((await create()).status).toBe(429);
   expect((await bench.client.call("DELETE", `${path}/${rotated.body.id}`, { key })).status).toBe(200);
   expect((await create()).status).toBe(201);

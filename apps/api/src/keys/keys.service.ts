@@ -74,7 +74,7 @@ export class KeysService {
   /**
    * Makes a key that does what another does, and has that one end when the overlap is over. The new one lives as long as the
    * old one was made for when nothing is said, but no longer than the caller's own.
-   * Without an overlap it takes the place of the old one also where a tenant has as many keys as it may.
+   * Without an overlap it takes the place of an old one that has not ended, also where a tenant has as many keys as it may.
    * @throws EspalierError `key_not_found`, `forbidden`, `quota_exceeded`, `invalid_request` as `create`
    */
   async rotate(
@@ -92,9 +92,11 @@ export class KeysService {
     if (wanted !== undefined && wanted > last) throw afterMaker();
     const end = wanted ?? Math.min(last, now + (old.expiresAt ?? Infinity) - old.createdAt);
     const { tenant, name, scopes, memoryPrefix } = old;
+    // One that has ended leaves no place: replacing it again and again would pass any limit.
+    const takesPlace = overlapSeconds === 0 && (old.expiresAt ?? Infinity) > now;
     const made = await this.#make(
       { tenant, name, scopes, ...withoutUndefined({ memoryPrefix, expiresAt: end === Infinity ? undefined : end }) },
-      { effect, adds: overlapSeconds > 0 ? 1 : 0 },
+      { effect, adds: takesPlace ? 0 : 1 },
     );
     const ending = await keys.expire(id, now + overlapSeconds * 1_000);
     await news.tell();
