@@ -206,6 +206,11 @@ test("a tenant that has as many idempotency keys as it may writes on without one
   });
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(80_000);
   expect((await create({ "idempotency-key": "first" })).text).toBe(first.text);
+  // An insert is a job: its key is one of them too.
+  const insert = { key, body: { tree: { type: "Day" } }, headers: { "idempotency-key": "insert" } };
+  const path = `/v1/memories/${first.body.id}/insert`;
+  expect((await bench.client.call("POST", path, insert)).body).toMatchObject({ code: "too_many_idempotency_keys" });
+  expect((await bench.client.call("GET", "/v1/jobs", { key })).body).toMatchObject({ items: [] });
   expect((await create()).status).toBe(201);
 });
 

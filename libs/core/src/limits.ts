@@ -115,7 +115,7 @@ export const LIMITS = {
   /** Ended API keys of a tenant that are still listed; of more, those that ended first go when a key is made. */
   endedKeys: 1_000,
   /** Idempotency keys that are remembered of a tenant at once (some 1 KB each, for a day), unless it is told otherwise. */
-  tenantIdempotencyKeys: 50_000,
+  tenantIdempotencyKeys: 200_000,
   /** Bytes of a kept answer that count as one key more: most have 1 KB, those with many templates a thousand times as much. */
   idempotencyAnswerBytes: 4_096,
   /** Bytes of an `Idempotency-Key`. */

@@ -85,6 +85,28 @@ test("a replay that died before it was submitted is made up for by the next", as
   await untilState(client, "job_chosen", "completed");
 });
 
+test("a replay that is not kept any more was the only one", async () => {
+  const runs = await failingWorker({ yes: false });
+  const client = bench.client();
+  const letter = await buried(client);
+  const replay = await client.replay("ten_a", letter.id);
+  await untilState(client, replay.id, "dead");
+  const made = runs.length;
+  await bench.bare().del(`${bench.settings.prefix}:{ten_a}:job:${replay.id}`);
+  await expect(client.replay("ten_a", letter.id)).rejects.toMatchObject({ code: "job_not_found" });
+  expect(runs).toHaveLength(made);
+});
+
+test("a letter whose payload is gone is still one, and says so", async () => {
+  await failingWorker({ yes: false });
+  const client = bench.client();
+  const letter = await buried(client);
+  await bench.bare().hdel(`${bench.settings.prefix}:{ten_a}:job:${letter.id}`, "payload");
+  await expect(client.replay("ten_a", letter.id)).rejects.toMatchObject({ code: "job_not_found" });
+  expect(await client.get("ten_a", letter.id)).not.toHaveProperty("replayedAs");
+  expect(await client.deadLetters("ten_a", { limit: 10 })).toMatchObject([{ id: letter.id }]);
+});
+
 test("a payload that is kept by reference is there for the replay", async () => {
   const mended = { yes: false };
   await failingWorker(mended);

@@ -311,7 +311,7 @@ test("every key names its tenant, and one slot holds all that a script touches",
   const keys = await bench.bare().keys("*");
   const { prefix } = bench.settings;
   const own = keys.filter((key) => key.startsWith(`${prefix}:`));
-  expect(own.length).toBe(5);
+  expect(own.length).toBe(6);
   for (const key of own) expect(key).toContain("{ten_a}");
   const queued = keys.filter((key) => key.startsWith(`{${prefix}-`));
   expect(queued.length).toBeGreaterThan(0);

@@ -1,9 +1,9 @@
 import type { Redis } from "ioredis";
 import { EspalierError, type Clock, type IdSource } from "#core";
-import { Admission, type QueueLimits } from "./admission/admission.js";
+import { Admission } from "./admission/admission.js";
 import { Sweeper } from "./admission/sweeper.js";
 import type { ClientParts } from "./client/client-parts.js";
-import { JobSubmits } from "./client/job-submits.js";
+import { JobSubmits, type SubmitLimits } from "./client/job-submits.js";
 import { JobWaits } from "./client/job-waits.js";
 import { QueueReadings, type QueueAges } from "./client/queue-readings.js";
 import { jobNotFound } from "./job-not-found.js";
@@ -27,7 +27,7 @@ export interface JobClientOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   /** What a tenant may have in each lane; absent: what the settings of the lanes say, for every tenant. */
-  readonly limits?: ((tenant: string) => Promise<QueueLimits>) | undefined;
+  readonly limits?: ((tenant: string) => Promise<SubmitLimits>) | undefined;
   readonly settings?: Partial<JobSettings>;
 }
 
@@ -160,21 +160,25 @@ class RedisJobClient implements JobClient, QueueAges {
     if (chosen === "not failed") throw new EspalierError("job_not_failed", `The job ${id} is ${hash["state"] ?? ""}.`);
     const state = await this.#call(() => this.#redis.hget(this.#keys.job(tenant, chosen), "state"));
     if (state !== null) return this.get(tenant, chosen);
+    if (hash["replayPlaced"] !== undefined) throw jobNotFound(chosen);
     const { memory, kind, replayOf } = recordOf(hash);
     const origin = replayOf ?? id;
-    const payload = await this.#payloadOf(tenant, id, hash);
     const version = Number(hash["payloadVersion"] ?? 1);
     // Whoever asks at the same time submits the same job: that is one job.
     try {
+      const payload = await this.#payloadOf(tenant, id, hash);
       const again = { id: chosen, kind, tenant, memory, payload, origin, version };
-      return (await this.#submits.enqueue(again)).record;
+      const { record } = await this.#submits.enqueue(again);
+      await this.#call(() => runScript(this.#redis, "jobReplayed", [this.#keys.job(tenant, id)], []));
+      return record;
     } catch (error) {
-      if (error instanceof EspalierError && error.code === "queue_full") await this.#unchoose(tenant, id, chosen);
+      const isNone = error instanceof EspalierError && ["queue_full", "job_not_found"].includes(error.code);
+      if (isNone) await this.#unchoose(tenant, id, chosen);
       throw error;
     }
   }
 
-  /** A replay that was refused a place is none: the job is a dead letter as before. */
+  /** A replay that was refused a place, or has no payload any more, is none: the job is a dead letter as before. */
   async #unchoose(tenant: string, id: string, chosen: string): Promise<void> {
     const keys = [this.#keys.job(tenant, id), this.#keys.job(tenant, chosen)];
     await this.#call(() => runScript(this.#redis, "jobUnreplay", keys, [chosen])).catch(ignore);

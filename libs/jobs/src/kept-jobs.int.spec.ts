@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError } from "#core";
-import { openJobBench, request, type JobBench } from "./testing/job-bench.js";
+import { connectRedis } from "./redis.js";
+import { runScript } from "./scripts.js";
+import { openJobBench, request, until, type JobBench } from "./testing/job-bench.js";
 import type { JobClient, JobKind, JobRecord } from "./types.js";
 
 let bench: JobBench;
@@ -116,4 +118,41 @@ test("the events of a dropped job go with it", async () => {
   expect(await bench.bare().exists(stream)).toBe(1);
   for (let count = 0; count < 10; count += 1) await client.submitAndWait(request("query"), 5_000);
   expect(await bench.bare().exists(stream)).toBe(0);
+});
+
+test("keys of jobs are counted: with as many as are remembered a new one is refused, a repeat is not", async () => {
+  const client = bench.client({}, async () => ({ idempotencyKeys: 2 }));
+  const keyed = (key: string) => request("query", {}, { idempotency: { key, fingerprint: "f" } });
+  const first = await client.submit(keyed("1"));
+  await client.submit(keyed("2"));
+  await expect(client.submit(keyed("3"))).rejects.toMatchObject({
+    code: "too_many_idempotency_keys",
+    details: { limit: "idempotencyKeys", value: 2, current: 2 },
+  });
+  expect((await client.submit(keyed("1"))).id).toBe(first.id);
+  expect(await client.submit(request("query"))).toMatchObject({ state: "queued" });
+  expect(await client.list("ten_a", { limit: 10 })).toHaveLength(3);
+});
+
+test("a job that was refused a place gives its key back", async () => {
+  const client = bench.client({}, async () => ({ idempotencyKeys: 1, queuedJobs: 0, inFlight: 0 }));
+  const keyed = request("query", {}, { idempotency: { key: "1", fingerprint: "f" } });
+  await expect(client.submit(keyed)).rejects.toMatchObject({ code: "queue_full" });
+  await expect(client.submit(keyed)).rejects.toMatchObject({ code: "queue_full" });
+  expect(await bench.bare().keys(`${bench.settings.prefix}:{ten_a}:*`)).toEqual([]);
+});
+
+test("a first submit that is refused does not take back the job that a repeat has taken over", async () => {
+  const client = bench.client();
+  const keyed = request("query", {}, { idempotency: { key: "1", fingerprint: "f" } });
+  const { id } = await client.submit(keyed);
+  expect((await client.submit(keyed)).id).toBe(id);
+  const own = `${bench.settings.prefix}:{ten_a}:`;
+  const [entry = ""] = await bench.bare().keys(`${own}idempotency:*`);
+  const redis = connectRedis(bench.redis.address, "producer");
+  await until(() => redis.status === "ready");
+  const keys = [`${own}job:${id}`, `${own}events:${id}`, `${own}jobs`, entry, `${own}idempotency-counts`];
+  expect(await runScript(redis, "jobForget", keys, [id])).toBe(0);
+  redis.disconnect();
+  expect(await client.get("ten_a", id)).toMatchObject({ id, state: "queued" });
 });

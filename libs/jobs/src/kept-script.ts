@@ -15,7 +15,7 @@ const DROPPED = 100;
  *   <prefix>:{tenant}:kept:ended, :failed   lists: `<bytes of all jobs before>:<bytes>:<id>`, in the order of their ends
  *
  * A dropped job is as one whose time is over. Of one with an idempotency key the status stays as long as the key, without
- * its texts: a repeat must find that there was a first.
+ * its result and its payload: a repeat must find that there was a first. Such keys are counted (requests/key-counts-script.ts).
  *
  * `keep(state, budget, texts, followed, keepMs)` is for scripts whose KEYS[1] is a job that has just ended; `texts` are the bytes of
  * its result, error and payload. O(jobs dropped).

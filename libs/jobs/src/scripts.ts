@@ -3,6 +3,7 @@ import { SWEEP_SCRIPTS } from "./background/sweep-scripts.js";
 import { HELD_SCRIPTS } from "./held/held-scripts.js";
 import { KEEP } from "./kept-script.js";
 import { LIMIT_SCRIPTS } from "./limits/limit-scripts.js";
+import { KEY_COUNTS } from "./requests/key-counts-script.js";
 import { REQUEST_SCRIPTS } from "./requests/request-scripts.js";
 import { ENDED, GUARDED, WATCH } from "./script-parts.js";
 import { COUNT, USAGE_SCRIPTS } from "./usage/count-script.js";
@@ -32,19 +33,24 @@ const LATE_MS = 60_000;
 
 export const SCRIPTS = {
   /**
-   * KEYS job, events, list, idempotency. ARGV id, fingerprint ('' without), idempotencyMs, keepQueuedMs, jobsPerTenant,
-   * then the fields of the hash. Answers {'new'|'repeat'|'conflict', id}.
+   * KEYS job, events, list, idempotency, idempotency counts. ARGV id, fingerprint ('' without), idempotencyMs, keepQueuedMs,
+   * jobsPerTenant, most idempotency keys ('' without end), then the fields of the hash. Answers {'new'|'repeat'|'conflict', id}
+   * or {'full', keys, milliseconds until the first of them expire}.
    */
   jobSubmit: {
-    numberOfKeys: 4,
-    lua: `
+    numberOfKeys: 5,
+    lua: `${KEY_COUNTS}
 if ARGV[2] ~= '' then
   local seen = redis.call('HMGET', KEYS[4], 'job', 'fingerprint')
   if seen[1] then return { seen[2] == ARGV[2] and 'repeat' or 'conflict', seen[1] } end
-  redis.call('HSET', KEYS[4], 'job', ARGV[1], 'fingerprint', ARGV[2])
-  redis.call('PEXPIRE', KEYS[4], ARGV[3])
+  local keep = tonumber(ARGV[3])
+  local live, wait = liveKeys(KEYS[5], keep)
+  if ARGV[6] ~= '' and live >= tonumber(ARGV[6]) then return { 'full', live, wait } end
+  redis.call('HSET', KEYS[4], 'job', ARGV[1], 'fingerprint', ARGV[2], 'slice', sliceOf(keep))
+  redis.call('PEXPIRE', KEYS[4], keep)
+  countKeys(KEYS[5], sliceOf(keep), 1, keep)
 end
-redis.call('HSET', KEYS[1], unpack(ARGV, 6))
+redis.call('HSET', KEYS[1], unpack(ARGV, 7))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])
 redis.call('ZADD', KEYS[3], 0, ARGV[1])
 redis.call('PEXPIRE', KEYS[3], ARGV[4])
@@ -53,14 +59,31 @@ if over > 0 then redis.call('ZREMRANGEBYRANK', KEYS[3], 0, over - 1) end
 return { 'new', ARGV[1] }`,
   },
 
-  /** KEYS job, events, list, idempotency. ARGV id. Takes back a submit whose job was refused a place. */
+  /**
+   * KEYS job, events, list, idempotency, idempotency counts. ARGV id. Takes back a submit whose job was refused a place, unless
+   * a repeat of it has taken the job over.
+   */
   jobForget: {
-    numberOfKeys: 4,
+    numberOfKeys: 5,
+    lua: `${KEY_COUNTS}
+local status = redis.call('HMGET', KEYS[1], 'state', 'repeated')
+if status[1] ~= 'queued' or status[2] then return 0 end
+redis.call('ZREM', KEYS[3], ARGV[1])
+local entry = redis.call('HMGET', KEYS[4], 'job', 'slice')
+if entry[1] == ARGV[1] then
+  redis.call('DEL', KEYS[4])
+  countKeys(KEYS[5], entry[2], -1)
+end
+return redis.call('DEL', KEYS[1], KEYS[2])`,
+  },
+
+  /** KEYS job. A repeat is about to admit the job again. Answers 1 if it is queued: then its first submit does not take it back. */
+  jobRepeat: {
+    numberOfKeys: 1,
     lua: `
 if redis.call('HGET', KEYS[1], 'state') ~= 'queued' then return 0 end
-redis.call('ZREM', KEYS[3], ARGV[1])
-if redis.call('HGET', KEYS[4], 'job') == ARGV[1] then redis.call('DEL', KEYS[4]) end
-return redis.call('DEL', KEYS[1], KEYS[2])`,
+redis.call('HSET', KEYS[1], 'repeated', 1)
+return 1`,
   },
 
   /**
@@ -125,6 +148,12 @@ redis.call('HSETNX', KEYS[1], 'replayedAs', ARGV[1])
 return redis.call('HGET', KEYS[1], 'replayedAs')`,
   },
 
+  /** KEYS job. The job that was chosen to do its work again has its place: it is the only one, also when it is gone. */
+  jobReplayed: {
+    numberOfKeys: 1,
+    lua: `return redis.call('HEXISTS', KEYS[1], 'replayedAs') == 1 and redis.call('HSET', KEYS[1], 'replayPlaced', 1)`,
+  },
+
   /** KEYS job, the new job. ARGV id of the new job. Takes back the choice of a job that there is not. */
   jobUnreplay: {
     numberOfKeys: 2,
@@ -154,9 +183,9 @@ return { 'ok', unpack(notify(ARGV[7])) }`,
   },
 
   /**
-   * KEYS job, events, webhooks, usage. ARGV job token, now, keepMs, error, eventsPerJob, bytes of ended jobs. A queued job ends at once; an active one is marked, and
-   * its worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat', 'active' or {'queued', webhooks with
-   * something to deliver}.
+   * KEYS job, events, webhooks, usage. ARGV job token, now, keepMs, error, eventsPerJob, bytes of ended jobs. A queued job
+   * ends at once; an active one is marked, and its worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat',
+   * 'active' or {'queued', webhooks with something to deliver}.
    */
   jobCancel: {
     numberOfKeys: 4,

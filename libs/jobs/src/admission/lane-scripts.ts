@@ -42,9 +42,9 @@
 
 /** What one text of an envelope is made of. */
 export interface EnvelopeHead {
-  /** When the job was submitted. */
+  /** When the job was submitted; whole milliseconds are kept. */
   readonly createdAt: number;
-  /** Tokens, whole. */
+  /** Tokens; whole ones are kept. */
   readonly cost: number;
   /** Of the data. */
   readonly bytes: number;
@@ -55,7 +55,7 @@ export interface EnvelopeHead {
 
 /** An envelope as it is kept: a line that scripts read, then the data, which they do not. */
 export function envelopeText({ createdAt, cost, bytes, tenant, order = "" }: EnvelopeHead, data: string): string {
-  return `${createdAt} ${cost} ${bytes} ${tenant} ${order}\n${data}`;
+  return `${Math.trunc(createdAt)} ${Math.trunc(cost)} ${bytes} ${tenant} ${order}\n${data}`;
 }
 
 /** The data of an envelope. */
@@ -302,10 +302,12 @@ if #over > 0 then
   redis.call('ZREM', key('flight'), unpack(over))
   redis.call('HDEL', key('envelopes'), unpack(over))
   for _, text in ipairs(texts) do
-    local of = parse(text)
-    local tenant = tenantOf(of.tenant)
-    tenant.flying = tenant.flying - 1
-    passOn(of)
+    if text then
+      local of = parse(text)
+      local tenant = tenantOf(of.tenant)
+      tenant.flying = tenant.flying - 1
+      passOn(of)
+    end
   end
 end
 measureRoom()

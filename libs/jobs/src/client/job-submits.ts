@@ -1,4 +1,4 @@
-import { EspalierError, LIMITS, RETENTION_SECONDS } from "#core";
+import { EspalierError, LIMITS, RETENTION_SECONDS, type TenantLimits } from "#core";
 import type { QueueLimits, SubmitTerms } from "../admission/admission.js";
 import { estimateCost } from "../admission/estimate-cost.js";
 import type { JobData } from "../job-data.js";
@@ -7,9 +7,13 @@ import { blobKey, queueJobId } from "../keys.js";
 import { payloadVersion } from "../payload-upgrades.js";
 import { newHash } from "../record.js";
 import { runScript } from "../scripts.js";
+import { tooManyKeys } from "../requests/too-many-keys.js";
 import { SerializedPayload } from "../serialized-payload.js";
 import type { JobRecord, SubmitRequest } from "../types.js";
 import type { ClientParts } from "./client-parts.js";
+
+/** What a tenant may have at most. Absent members: what the settings of the lanes say, and as many keys as come. */
+export type SubmitLimits = QueueLimits & Pick<TenantLimits, "idempotencyKeys">;
 
 /** A submit, or the replay of a job. */
 export interface Enqueued extends SubmitRequest {
@@ -34,14 +38,14 @@ interface Entry {
   readonly request: Enqueued;
   readonly record: JobRecord;
   readonly data: JobData;
-  readonly terms: Omit<SubmitTerms, "announce">;
+  readonly terms: Omit<SubmitTerms, "announce" | "limits"> & { readonly limits: SubmitLimits | undefined };
 }
 
 export interface SubmitParts extends ClientParts {
   /** Whether Redis is a cluster: its nodes keep no order between them. */
   readonly cluster: boolean;
   /** See `JobClientOptions.limits`. */
-  readonly limits: ((tenant: string) => Promise<QueueLimits>) | undefined;
+  readonly limits: ((tenant: string) => Promise<SubmitLimits>) | undefined;
 }
 
 /** How jobs come: a status, then a place in their lane. */
@@ -62,12 +66,16 @@ export class JobSubmits {
         await (this.#parts.cluster ? this.#beginApart(entry) : this.#begin(entry));
         return { record, fresh: true };
       }
-      const [outcome, known] = await this.#tell(entry);
+      const [outcome, known, wait] = await this.#tell(entry);
       if (outcome === "new") {
         await this.#admitOrForget(entry);
         return { record, fresh: true };
       }
       const { tenant, id } = record;
+      if (outcome === "full") {
+        await this.#parts.payloadStore.delete(tenant, blobKey(id, "payload"));
+        throw tooManyKeys({ value: entry.terms.limits?.idempotencyKeys, current: Number(known) }, Number(wait));
+      }
       if (data.payload === undefined) await this.#parts.payloadStore.delete(tenant, blobKey(id, "payload"));
       if (outcome === "conflict") {
         throw new EspalierError("idempotency_conflict", "The Idempotency-Key was used with another request.");
@@ -156,29 +164,32 @@ export class JobSubmits {
       const message = "The first request of this Idempotency-Key has just been refused; the next one is a first again.";
       throw new EspalierError("request_in_progress", message, { cause: error });
     });
-    const { id, createdAt } = record;
-    if (record.state === "queued") await this.#admit({ ...entry, record, data: { ...entry.data, id, createdAt } });
+    const { id, tenant, createdAt } = record;
+    const { redis, keys } = this.#parts;
+    const waits = record.state === "queued" && (await runScript(redis, "jobRepeat", [keys.job(tenant, id)], [])) === 1;
+    if (waits) await this.#admit({ ...entry, record, data: { ...entry.data, id, createdAt } });
     return record;
   }
 
   /** Writes the status. */
-  async #tell(entry: Entry): Promise<readonly [outcome: string, id: string]> {
+  async #tell(entry: Entry): Promise<readonly [outcome: string, id: string, wait?: number]> {
     const { redis, settings, channel } = this.#parts;
     const { record, request } = entry;
     const { idempotency, watched } = request;
     const reply = await runScript(redis, "jobSubmit", this.#keysOf(entry), [
       ...[record.id, idempotency?.fingerprint ?? "", settings.idempotencyMs],
-      ...[settings.keepQueuedMs, settings.jobsPerTenant, ...newHash(record)],
+      ...[settings.keepQueuedMs, settings.jobsPerTenant, entry.terms.limits?.idempotencyKeys ?? ""],
+      ...newHash(record),
       ...(watched === true ? ["watch", channel] : []),
       ...(idempotency === undefined ? [] : ["keepMs", settings.idempotencyMs]),
     ]);
-    return reply as [string, string];
+    return reply as [string, string, number?];
   }
 
   #keysOf({ record: { tenant, id }, request }: Entry): readonly string[] {
     const { keys } = this.#parts;
     const own = [keys.job(tenant, id), keys.events(tenant, id), keys.list(tenant)];
-    return [...own, keys.idempotency(tenant, request.idempotency?.key ?? "")];
+    return [...own, keys.idempotency(tenant, request.idempotency?.key ?? ""), keys.idempotencyCounts(tenant)];
   }
 
   /** Puts a large payload beside the queue, before anything refers to it. */

@@ -7,9 +7,8 @@ import { NOTIFY } from "../webhooks/notify-script.js";
 export const HELD_SCRIPTS = {
   /**
    * KEYS job, events, usage, effect. ARGV attempt, job token, eventsPerJob, keepQueuedMs, done, total, nodes and bytes that were
-   * stored, then the fields of the result, which
-   * is shown once the job is released, and of the payload, which is kept if it fails. What was asked to be cancelled has its effects: the wish is forgotten. Answers 'ok',
-   * 'held' to a repeat, or why not.
+   * stored, then the fields of the result, which is shown once the job is released, and of the payload, which is kept if it
+   * fails. What was asked to be cancelled has its effects: the wish is forgotten. Answers 'ok', 'held' to a repeat, or why not.
    */
   jobHold: {
     numberOfKeys: 4,
@@ -44,9 +43,9 @@ return 'ok'`,
   },
 
   /**
-   * KEYS job, events, webhooks, usage. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed), bytes of ended jobs. Ends a held job
-   * with the result that it was held with, or with an error. Answers 'gone', 'ended', 'running', or {'ok', webhooks with
-   * something to deliver}, with 'ok, payload' if a payload is kept apart that nobody needs any more.
+   * KEYS job, events, webhooks, usage. ARGV job token, now, eventsPerJob, keepMs, state, error ('' when completed), bytes of ended
+   * jobs. Ends a held job with the result that it was held with, or with an error. Answers 'gone', 'ended', 'running', or
+   * {'ok', webhooks with something to deliver}, with 'ok, payload' if a payload is kept apart that nobody needs any more.
    */
   jobRelease: {
     numberOfKeys: 4,

@@ -4,6 +4,7 @@ import { jobKeys } from "../keys.js";
 import { bounded, connectRedis } from "../redis.js";
 import { runScript } from "../scripts.js";
 import { JOB_SETTINGS, type JobSettings } from "../settings.js";
+import { tooManyKeys } from "./too-many-keys.js";
 
 /** A request under an idempotency key. */
 export interface KeyedRequest {
@@ -61,7 +62,7 @@ class RedisRequestLedger implements RequestLedger {
     const values = [request.fingerprint, effect, LEASE_MS, this.settings.idempotencyMs, most ?? ""];
     const reply = (await this.#run("requestBegin", request, values)) as
       readonly ["full", number, number] | readonly ["run" | "done" | "running" | "conflict", string?];
-    if (reply[0] === "full") throw tooMany({ value: most, current: reply[1] }, reply[2]);
+    if (reply[0] === "full") throw tooManyKeys({ value: most, current: reply[1] }, reply[2]);
     const [outcome, value = ""] = reply;
     switch (outcome) {
       case "run":
@@ -101,14 +102,4 @@ class RedisRequestLedger implements RequestLedger {
     const names = [keys.idempotency(tenant, key), keys.idempotencyCounts(tenant)];
     return bounded(this.redis, this.settings, () => runScript(this.redis, script, names, values));
   }
-}
-
-function tooMany(
-  counts: { readonly value: number | undefined; readonly current: number },
-  waitMs: number,
-): EspalierError {
-  const message = `${counts.current} idempotency keys of the tenant are remembered, of ${counts.value} that may be.`;
-  return new EspalierError("too_many_idempotency_keys", message, {
-    details: { limit: "idempotencyKeys", ...counts, retryAfterSeconds: Math.ceil(waitMs / 1_000) },
-  });
 }

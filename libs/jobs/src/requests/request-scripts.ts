@@ -10,23 +10,13 @@
  * The effect id is chosen once: what a request makes is made under it, so that one whose process died in the middle is
  * taken over without making anything twice.
  *
- * Entries are counted by the slice of time in which they were begun last, a long answer for several: a hash of few numbers, of
- * which those are dropped whose entries have all expired. A tenant with too many begins no further one; none is forgotten
- * early, for its repeat would then happen twice.
+ * Entries are counted beside those of jobs (key-counts-script.ts), a long answer for several. A tenant with too many begins no
+ * further one; none is forgotten early, for its repeat would then happen twice.
  *
  * KEYS[1] is the entry, KEYS[2] the tenant's counts. Times are the clock of Redis.
  */
 import { LIMITS } from "#core";
-
-/** Slices of the time for which an entry is kept: so much more of it passes at most before one is no longer counted. */
-const SLICES = 24;
-
-/** `count(slice, by)`: more or fewer entries of a slice. */
-const COUNT = `
-local function count(slice, by)
-  if slice and by ~= 0 then redis.call('HINCRBY', KEYS[2], slice, by) end
-end
-`;
+import { KEY_COUNTS } from "./key-counts-script.js";
 
 export const REQUEST_SCRIPTS = {
   /**
@@ -35,49 +25,34 @@ export const REQUEST_SCRIPTS = {
    */
   requestBegin: {
     numberOfKeys: 2,
-    lua: `${COUNT}
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    lua: `${KEY_COUNTS}
 local keep = tonumber(ARGV[4])
-local length = math.max(1, math.floor(keep / ${SLICES}))
-local slice = math.floor(now / length)
-local function left(of) return (of + 1) * length + keep - now end
+local slice = sliceOf(keep)
 local entry = redis.call('HMGET', KEYS[1], 'fingerprint', 'answer', 'leaseUntil', 'effect', 'slice')
 if entry[1] then
   if entry[1] ~= ARGV[1] or not entry[4] then return { 'conflict' } end
   if entry[2] then return { 'done', entry[2] } end
-  if tonumber(entry[3]) > now then return { 'running' } end
-  count(entry[5], -1)
+  if tonumber(entry[3]) > timeNow() then return { 'running' } end
+  countKeys(KEYS[2], entry[5], -1)
   redis.call('HSET', KEYS[1], 'again', 1)
 else
-  local live, first = 0, slice
-  local counts = redis.call('HGETALL', KEYS[2])
-  for at = 1, #counts, 2 do
-    local of = tonumber(counts[at])
-    if left(of) <= 0 then
-      redis.call('HDEL', KEYS[2], counts[at])
-    elseif tonumber(counts[at + 1]) > 0 then
-      live = live + counts[at + 1]
-      first = math.min(first, of)
-    end
-  end
-  if ARGV[5] ~= '' and live >= tonumber(ARGV[5]) then return { 'full', live, left(first) } end
+  local live, wait = liveKeys(KEYS[2], keep)
+  if ARGV[5] ~= '' and live >= tonumber(ARGV[5]) then return { 'full', live, wait } end
 end
 local effect = entry[4] or ARGV[2]
-redis.call('HSET', KEYS[1], 'job', 'request', 'fingerprint', ARGV[1], 'effect', effect, 'leaseUntil', now + ARGV[3], 'slice', slice)
+redis.call('HSET', KEYS[1], 'job', 'request', 'fingerprint', ARGV[1], 'effect', effect, 'leaseUntil', timeNow() + ARGV[3], 'slice', slice)
 redis.call('PEXPIRE', KEYS[1], keep)
-count(slice, 1)
-redis.call('PEXPIRE', KEYS[2], keep + length)
+countKeys(KEYS[2], slice, 1, keep)
 return { 'run', effect }`,
   },
 
   /** ARGV effect id, answer. Keeps the answer of a request that ran. */
   requestEnd: {
     numberOfKeys: 2,
-    lua: `${COUNT}
+    lua: `${KEY_COUNTS}
 local entry = redis.call('HMGET', KEYS[1], 'effect', 'answer', 'slice')
 if entry[1] ~= ARGV[1] or entry[2] then return 0 end
-count(entry[3], math.floor(#ARGV[2] / ${LIMITS.idempotencyAnswerBytes}))
+countKeys(KEYS[2], entry[3], math.floor(#ARGV[2] / ${LIMITS.idempotencyAnswerBytes}))
 redis.call('HDEL', KEYS[1], 'leaseUntil')
 return redis.call('HSET', KEYS[1], 'answer', ARGV[2])`,
   },
@@ -94,11 +69,11 @@ return redis.call('HSET', KEYS[1], 'leaseUntil', 0)`,
   /** ARGV effect id. This try did nothing; where it was the first, the key is free again. */
   requestRefused: {
     numberOfKeys: 2,
-    lua: `${COUNT}
+    lua: `${KEY_COUNTS}
 local entry = redis.call('HMGET', KEYS[1], 'effect', 'answer', 'again', 'slice')
 if entry[1] ~= ARGV[1] or entry[2] then return 0 end
 if entry[3] then return redis.call('HSET', KEYS[1], 'leaseUntil', 0) end
-count(entry[4], -1)
+countKeys(KEYS[2], entry[4], -1)
 return redis.call('DEL', KEYS[1])`,
   },
 } as const;
