@@ -44,11 +44,12 @@ if ARGV[2] ~= '' then
   local seen = redis.call('HMGET', KEYS[4], 'job', 'fingerprint')
   if seen[1] then return { seen[2] == ARGV[2] and 'repeat' or 'conflict', seen[1] } end
   local keep = tonumber(ARGV[3])
+  local slice = sliceOf(keep)
   local live, wait = liveKeys(KEYS[5], keep)
   if ARGV[6] ~= '' and live >= tonumber(ARGV[6]) then return { 'full', live, wait } end
-  redis.call('HSET', KEYS[4], 'job', ARGV[1], 'fingerprint', ARGV[2], 'slice', sliceOf(keep))
+  redis.call('HSET', KEYS[4], 'job', ARGV[1], 'fingerprint', ARGV[2], 'slice', slice)
   redis.call('PEXPIRE', KEYS[4], keep)
-  countKeys(KEYS[5], sliceOf(keep), 1, keep)
+  countKeys(KEYS[5], slice, 1, keep)
 end
 redis.call('HSET', KEYS[1], unpack(ARGV, 7))
 redis.call('PEXPIRE', KEYS[1], ARGV[4])

@@ -40,6 +40,8 @@
  * changed of all jobs together at its end.
  */
 
+import { TIME } from "../time-script.js";
+
 /** What one text of an envelope is made of. */
 export interface EnvelopeHead {
   /** When the job was submitted; whole milliseconds are kept. */
@@ -66,10 +68,9 @@ export function envelopeData(text: string): string {
 /** Values of a command at most: Lua passes no more than some thousands. Even, so that pairs stay together. */
 const CHUNK = 1_000;
 
-const PRELUDE = `
+const PRELUDE = `${TIME}
 local tag = KEYS[1]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = timeNow()
 local function key(name) return tag .. ':' .. name end
 local function many(command, name, values)
   for from = 1, #values, ${CHUNK} do

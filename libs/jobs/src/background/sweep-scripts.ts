@@ -1,3 +1,5 @@
+import { TIME } from "../time-script.js";
+
 /**
  * The comparison of stores that lie apart, as many processes share it. A sweep goes once through all memories, a page a
  * turn; whoever finds it free takes the next turn:
@@ -14,12 +16,11 @@ export const SWEEP_SCRIPTS = {
    */
   sweepTake: {
     numberOfKeys: 2,
-    lua: `
+    lua: `${TIME}
 if not redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return { 'busy', '' } end
 local sweep = redis.call('HMGET', KEYS[1], 'after', 'startedAt', 'askedAt')
 if sweep[1] then return { 'work', sweep[1] } end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = timeNow()
 local startedAt = tonumber(sweep[2] or '-1')
 local due = startedAt < 0 or now - startedAt >= tonumber(ARGV[3]) or tonumber(sweep[3] or '-1') > startedAt
 if not due then
@@ -36,15 +37,14 @@ return { 'work', '' }`,
    */
   sweepTurned: {
     numberOfKeys: 3,
-    lua: `
+    lua: `${TIME}
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[2])
 if ARGV[2] ~= '' then
   redis.call('HSET', KEYS[1], 'after', ARGV[2])
   return 1
 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = timeNow()
 local startedAt = tonumber(redis.call('HGET', KEYS[1], 'startedAt'))
 local drift = redis.call('HGETALL', KEYS[3])
 for index = 1, #drift, 2 do
@@ -75,9 +75,8 @@ return redis.call('DEL', KEYS[2])`,
   /** KEYS sweep. Asks for a sweep that begins after now. Answers the time. */
   sweepAsk: {
     numberOfKeys: 1,
-    lua: `
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    lua: `${TIME}
+local now = timeNow()
 local startedAt = tonumber(redis.call('HGET', KEYS[1], 'startedAt') or '-1')
 if now <= startedAt then now = startedAt + 1 end
 redis.call('HSET', KEYS[1], 'askedAt', now)
@@ -87,20 +86,18 @@ return now`,
   /** KEYS drift. ARGV memory, points that differ. */
   sweepNote: {
     numberOfKeys: 1,
-    lua: `
+    lua: `${TIME}
 if ARGV[2] == '0' then return redis.call('HDEL', KEYS[1], ARGV[1]) end
-local time = redis.call('TIME')
-return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ':' .. (time[1] * 1000 + math.floor(time[2] / 1000)))`,
+return redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. ':' .. timeNow())`,
   },
 
   /** KEYS drift. ARGV memory. What is noted of it counts as seen now. */
   sweepKeep: {
     numberOfKeys: 1,
-    lua: `
+    lua: `${TIME}
 local noted = redis.call('HGET', KEYS[1], ARGV[1])
 if not noted then return 0 end
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = timeNow()
 return redis.call('HSET', KEYS[1], ARGV[1], string.match(noted, '^%d+') .. ':' .. now)`,
   },
 } as const;

@@ -1,3 +1,5 @@
+import { TIME } from "../time-script.js";
+
 /** Slices of the time for which a key is remembered: so much more of it passes at most before one is no longer counted. */
 const SLICES = 24;
 
@@ -8,11 +10,7 @@ const SLICES = 24;
  * `sliceOf(keep)` is the slice of now. `liveKeys(counts, keep)` answers how many keys there are and in how many milliseconds the
  * first of them expire. `countKeys(counts, slice, by, keep)` counts more or fewer. Times are the clock of Redis.
  */
-export const KEY_COUNTS = `
-local function timeNow()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
+export const KEY_COUNTS = `${TIME}
 local function sliceLength(keep) return math.max(1, math.floor(keep / ${SLICES})) end
 local function sliceOf(keep) return math.floor(timeNow() / sliceLength(keep)) end
 local function liveKeys(counts, keep)

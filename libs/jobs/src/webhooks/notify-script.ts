@@ -1,5 +1,6 @@
 import { LIMITS, RETENTION_SECONDS } from "#core";
 import { LISTED_FIELDS } from "../record.js";
+import { TIME } from "../time-script.js";
 
 /**
  * Deliveries, and how they come to be. A job's end and what is to be told of it are written by one script, so that no end
@@ -26,13 +27,12 @@ import { LISTED_FIELDS } from "../record.js";
 export const KEEP_MS = RETENTION_SECONDS.delivery * 1_000;
 
 /** `notify(state)` for scripts whose KEYS[1] is a job that has just ended and KEYS[3] the webhooks; answers those that have something to deliver. */
-export const NOTIFY = `
+export const NOTIFY = `${TIME}
 local function notify(state)
   local webhooks = redis.call('HGETALL', KEYS[3])
   local told = {}
   if #webhooks == 0 then return told end
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  local now = timeNow()
   local function has(list, item)
     for _, one in ipairs(list) do if one == item then return true end end
     return false

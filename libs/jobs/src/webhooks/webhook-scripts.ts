@@ -1,11 +1,11 @@
+import { TIME } from "../time-script.js";
 import { KEEP_MS } from "./notify-script.js";
 
 /** Names of the keys of one webhook. KEYS[1] is the tenant's hash of webhooks, ARGV[1] the webhook's id. */
-const NAMES = `
+const NAMES = `${TIME}
 local base = KEYS[1] .. ':' .. ARGV[1]
 local log, due, health, delivery = base .. ':log', base .. ':due', base .. ':health', base .. ':delivery:'
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = timeNow()
 `;
 
 /** Transitions of deliveries (see notify-script.ts), and changes of webhooks. Times are the clock of Redis. */
