@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { UnrecoverableError, Worker, type Job } from "bullmq";
 import type { Redis } from "ioredis";
 import { EspalierError, type Clock } from "#core";
@@ -36,6 +37,9 @@ export interface JobWorkersOptions {
   /** Hears of trouble that is no job's: a lost connection, a lock that could not be renewed. */
   readonly onError?: (error: Error) => void;
 }
+
+/** A worker that handed a job on asks for none for so long: the one that was woken asks within a round trip or two. */
+const SIT_OUT_MS = 25;
 
 /** How long the parts of a stop may take. */
 export interface StopLimits {
@@ -109,7 +113,13 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   };
 }
 
-function openWorker(deps: RunDeps, concurrency: number): StatusWorker {
+function openWorker(queueDeps: Omit<RunDeps, "sitOut">, concurrency: number): StatusWorker {
+  const deps: RunDeps = {
+    ...queueDeps,
+    sitOut: () => {
+      worker.sitOut();
+    },
+  };
   const queue = deps.settings.queues[deps.kind];
   const worker = new StatusWorker(deps.kind, (job: Job<JobData>, token?: string) => runJob(deps, job, token ?? ""), {
     connection: deps.redis,
@@ -149,14 +159,21 @@ function openWorker(deps: RunDeps, concurrency: number): StatusWorker {
   return worker;
 }
 
-/** Tells our status of a job that BullMQ fails without running it, before BullMQ closes it; and tells of its turns. */
+/** Tells our status of a job that BullMQ fails without running it, before BullMQ closes it; tells of its turns. */
 class StatusWorker extends Worker<JobData> {
   buryStalled: (job: Job<JobData>, reason: string) => Promise<void> = () => Promise.resolve();
   onTurn: (queue: QueueName) => void = ignore;
+  #sittingOut: Promise<void> = Promise.resolve();
+
+  /** The next turns wait, so that another worker is the first to have one. */
+  sitOut(): void {
+    this.#sittingOut = pause(SIT_OUT_MS);
+  }
 
   protected override async moveToActive(
     ...request: Parameters<Worker<JobData>["moveToActive"]>
   ): ReturnType<Worker<JobData>["moveToActive"]> {
+    await this.#sittingOut;
     const job = await super.moveToActive(...request);
     this.onTurn(this.name as QueueName);
     return job;

@@ -45,6 +45,23 @@ test("an old worker gives newer payloads back, without an attempt, until a new w
   expect({ oldRan, newRan }).toEqual({ oldRan: ["old"], newRan: [{ text: "new" }] });
 });
 
+test.each([1, 4])("between old workers with %d jobs at once, a new one soon gets its own", async (concurrency) => {
+  const [newRan, reports]: [unknown[], RunReport[]] = [[], []];
+  const options = { concurrency: { insert: concurrency }, onRun: (report: RunReport) => reports.push(report) };
+  for (let old = 0; old < 2; old++) await bench.workers({ insert: async () => undefined }, options);
+  const client = bench.client(next);
+  const { id } = await client.submit(request("insert", "first"));
+  await until(() => reports.length > 4);
+  await startNew(newRan);
+  await untilState(client, id, "completed");
+  for (let job = 0; job < 10; job++) {
+    expect((await client.submitAndWait(request("insert", job), 20_000)).state).toBe("completed");
+  }
+  expect(newRan).toHaveLength(11);
+  // By luck each of three would be tried for a job as often as the others; an order that is unfair tries 10 and more.
+  expect(reports.length).toBeLessThan(60);
+});
+
 test.each([
   ["small", "text"],
   ["large", "x".repeat(LIMITS.payloadBytes + 1)],

@@ -33,6 +33,9 @@ export type RunOutcome = "completed" | "held" | "failed" | "dead" | "cancelled" 
 /** How long a job stays away that is given back for later. */
 const GIVEN_BACK_MS = 1_000;
 
+/** So many workers are tried for a job, one after the other, before it stays away for a moment. */
+const WORKERS_TRIED = 4;
+
 /** A last run waits for so long, until the others that began with it are given back: it may end the process at once. */
 const LAST_RUN_PAUSE_MS = 250;
 
@@ -61,6 +64,8 @@ export interface RunDeps extends StatusDeps {
   /** One for all queues of this process. */
   readonly lastRun: LastRun;
   readonly report: (report: RunReport) => void;
+  /** The queue is asked for no job until those workers could take one that wait for it. */
+  readonly sitOut: () => void;
   /** The job has ended: its place in the lane is free. */
   readonly leave: (token: string) => void;
 }
@@ -84,7 +89,7 @@ export function stopRun(controller: AbortController, reason: StopReason, graceMs
 
 /** Runs a job to an end that BullMQ understands: returns, or throws what makes BullMQ retry, fail or give back. */
 export async function runJob(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
-  if (!isReadable(deps, job)) return giveBack(deps, job, token);
+  if (!isReadable(deps, job)) return passOn(deps, job, token);
   if (job.stalledCounter < deps.settings.queues[deps.kind].maxStalledCount) return runNow(deps, job, token);
   if (!deps.lastRun.begin()) return giveBack(deps, job, token);
   try {
@@ -102,16 +107,31 @@ function isReadable({ settings }: RunDeps, job: Job<JobData>): boolean {
 
 const versionOf = (data: JobData): number => data.version ?? 1;
 
-/** Not now, or not here: the job stays queued, and its attempts are not counted. */
+/** Not now: the job comes back in a moment, and its attempts are not counted. */
 async function giveBack(deps: RunDeps, job: Job<JobData>, token: string): Promise<never> {
+  await job.moveToDelayed(deps.clock.now() + GIVEN_BACK_MS, token);
+  reportRequeued(deps, job);
+  throw new DelayedError();
+}
+
+/**
+ * Not here: wakes the worker that has waited longest, and lets it go first. Only to give the job back is not enough: all who
+ * wait wake in the moment in which it is due, and Redis serves the same one first each time.
+ */
+async function passOn(deps: RunDeps, job: Job<JobData>, token: string): Promise<never> {
+  if (job.attemptsStarted % WORKERS_TRIED === 0) return giveBack(deps, job, token);
+  deps.sitOut();
+  await job.moveToWait(token);
+  reportRequeued(deps, job);
+  throw new WaitingError();
+}
+
+function reportRequeued(deps: RunDeps, job: Job<JobData>): void {
   const { tenant, id, createdAt } = job.data;
-  const now = deps.clock.now();
-  await job.moveToDelayed(now + GIVEN_BACK_MS, token);
   deps.report({
     ...{ kind: deps.kind, name: job.name, tenant, id, attempt: job.attemptsStarted, outcome: "requeued" },
-    ...{ waitMs: Math.max(0, now - createdAt), runMs: 0 },
+    ...{ waitMs: Math.max(0, deps.clock.now() - createdAt), runMs: 0 },
   });
-  throw new DelayedError();
 }
 
 async function runNow(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
