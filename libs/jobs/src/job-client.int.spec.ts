@@ -56,6 +56,15 @@ test("a lost wake-up only costs a poll", async () => {
   expect(await waiting).toMatchObject({ state: "completed" });
 });
 
+test("a job that ended and was dropped unheard is not waited for", async () => {
+  const client = bench.client();
+  const waiting = client.submitAndWait(request("query"), 60_000);
+  const bare = bench.bare();
+  const key = await until(async () => (await bare.keys(`${bench.settings.prefix}:*:job:*`))[0]);
+  await bare.del(key);
+  await expect(waiting).rejects.toMatchObject({ code: "job_not_found" });
+});
+
 test("another tenant's job is as unknown as one that never was", async () => {
   const client = bench.client();
   const record = await client.submit(request("query"));

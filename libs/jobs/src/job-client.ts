@@ -82,6 +82,7 @@ class RedisJobClient implements JobClient, QueueAges {
     const waiting = this.#waits.awaitEnd({ tenant: request.tenant, id }, waitMs, signal);
     try {
       const { record, fresh } = await this.#submits.enqueue({ ...request, id, watched: true });
+      waiting.begun();
       return fresh ? await this.#waits.endOf(record, waiting) : await this.#waits.waitAgain(record, waitMs, signal);
     } finally {
       waiting.stop();

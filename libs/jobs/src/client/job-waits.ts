@@ -12,6 +12,8 @@ import type { ClientParts } from "./client-parts.js";
 interface EndWait {
   /** The parts of the job's end, or why to read the status instead: it is large, or the time is over. */
   readonly end: Promise<JobEnding | "read">;
+  /** The job is there: a look that does not find it any more has found its end. */
+  readonly begun: () => void;
   readonly stop: () => void;
 }
 
@@ -36,13 +38,14 @@ export class JobWaits {
     const waiting = this.awaitEnd(record, waitMs, signal);
     try {
       if (isEnded((await this.#watch(tenant, id)).state)) return await this.#parts.get(tenant, id);
+      waiting.begun();
       return await this.endOf(record, waiting);
     } finally {
       waiting.stop();
     }
   }
 
-  /** The job as it is when the wait is over. */
+  /** The job as it is when the wait is over. @throws EspalierError `job_not_found` if it has ended and was dropped */
   async endOf(record: JobRecord, { end }: EndWait): Promise<JobRecord> {
     const ending = await end;
     return ending === "read" ? this.#parts.get(record.tenant, record.id) : { ...record, ...ending };
@@ -51,12 +54,13 @@ export class JobWaits {
   /** Listens for the end of a job, also of one that is not there yet, until it is stopped. */
   awaitEnd({ tenant, id }: Pick<JobRecord, "tenant" | "id">, waitMs: number, signal: AbortSignal | undefined): EndWait {
     const { promise: end, resolve } = Promise.withResolvers<JobEnding | "read">();
+    let hasBegun = false;
     const read = (): void => {
       resolve("read");
     };
     const unregister = this.#waiters.register(queueJobId(tenant, id), (wake) => {
       if (wake.kind === "end") resolve(wake.ending ?? "read");
-      if (wake.kind === "poll") void this.#whenEnded(tenant, id, read);
+      if (wake.kind === "poll") void this.#whenOver({ tenant, id, hasBegun }, read);
     });
     const timer = setTimeout(read, waitMs);
     if (signal?.aborted === true) read();
@@ -66,7 +70,10 @@ export class JobWaits {
       clearTimeout(timer);
       signal?.removeEventListener("abort", read);
     };
-    return { end, stop };
+    const begun = (): void => {
+      hasBegun = true;
+    };
+    return { end, begun, stop };
   }
 
   /** See `JobClient.events`. */
@@ -90,11 +97,14 @@ export class JobWaits {
   }
 
   /** Redis being away is not an end: the next poll asks again. */
-  async #whenEnded(tenant: string, id: string, ended: () => void): Promise<void> {
+  async #whenOver(
+    job: { readonly tenant: string; readonly id: string; readonly hasBegun: boolean },
+    over: () => void,
+  ): Promise<void> {
     const { redis, keys, call } = this.#parts;
     try {
-      const state = await call(() => redis.hget(keys.job(tenant, id), "state"));
-      if (state !== null && isEnded(state as JobRecord["state"])) ended();
+      const state = await call(() => redis.hget(keys.job(job.tenant, job.id), "state"));
+      if (state === null ? job.hasBegun : isEnded(state as JobRecord["state"])) over();
     } catch {
       // The waiter's own time-out bounds how often.
     }
