@@ -73,7 +73,7 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const control = connectRedis(options.redis, "subscriber");
   const running = new Map<string, AbortController>();
   const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
-  const lastRun = new LastRun();
+  const lastRun = new LastRun(settings.lastRunQuietMs);
   const report = options.onRun ?? ignore;
   const concurrencyOf = (kind: QueueName): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
   const admission = new Admission({ redis, keys, settings });
@@ -174,6 +174,8 @@ class StatusWorker extends Worker<JobData> {
     ...request: Parameters<Worker<JobData>["moveToActive"]>
   ): ReturnType<Worker<JobData>["moveToActive"]> {
     await this.#sittingOut;
+    // No job, which BullMQ's type leaves out.
+    if (this.closing) return undefined as unknown as Job<JobData>;
     const job = await super.moveToActive(...request);
     this.onTurn(this.name as QueueName);
     return job;

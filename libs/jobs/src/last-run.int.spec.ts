@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 
@@ -45,6 +46,28 @@ test("jobs in their last run take turns, and jobs that are not do not wait for t
   gate.resolve(undefined);
   for (const id of last) expect(await untilState(client, id, "completed")).toMatchObject({ result: "last" });
   expect(most).toBe(1);
+});
+
+test("while one has its last run, its process has none of the others, however late they came", async () => {
+  const last = await submitTakenOver(8, bench.settings.queues.insert.maxStalledCount);
+  const bare = bench.bare();
+  const starts = async (): Promise<readonly (string | null)[]> =>
+    Promise.all(last.map((id) => bare.hget(jobKey(id), "ats")));
+  const gate = Promise.withResolvers<undefined>();
+  const begun = Promise.withResolvers<undefined>();
+  await bench.workers({
+    insert: async () => {
+      begun.resolve(undefined);
+      await gate.promise;
+    },
+  });
+  await begun.promise;
+  const before = await starts();
+  expect(before.filter((count) => count === "1").length).toBeGreaterThan(1);
+  await pause(2_500);
+  expect(await starts()).toEqual(before);
+  gate.resolve(undefined);
+  for (const id of last) await untilState(bench.client(), id, "completed");
 });
 
 test("jobs that were taken over less often run beside each other", async () => {

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { DelayedError, UnrecoverableError, WaitingError, type Job } from "bullmq";
 import { EspalierError, toEspalierError } from "#core";
 import type { JobData } from "./job-data.js";
@@ -30,14 +29,9 @@ export type StopReason = "cancelled" | "shutdown" | "lock_lost";
  */
 export type RunOutcome = "completed" | "held" | "failed" | "dead" | "cancelled" | "retried" | "requeued" | "skipped";
 
-/** How long a job stays away that is given back for later. */
-const GIVEN_BACK_MS = 1_000;
-
-/** So many workers are tried for a job, one after the other, before it stays away for a moment. */
+/** So many workers are tried for a job of a newer release, one after the other, before it stays away for a moment. */
 const WORKERS_TRIED = 4;
-
-/** A last run waits for so long, until the others that began with it are given back: it may end the process at once. */
-const LAST_RUN_PAUSE_MS = 250;
+const GIVEN_BACK_MS = 1_000;
 
 /** Outcomes after which the job never runs again. A skipped one is ended by whoever has it. */
 const ENDS: ReadonlySet<RunOutcome> = new Set(["completed", "failed", "dead", "cancelled"]);
@@ -91,9 +85,12 @@ export function stopRun(controller: AbortController, reason: StopReason, graceMs
 export async function runJob(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
   if (!isReadable(deps, job)) return passOn(deps, job, token);
   if (job.stalledCounter < deps.settings.queues[deps.kind].maxStalledCount) return runNow(deps, job, token);
-  if (!deps.lastRun.begin()) return giveBack(deps, job, token);
+  if (!deps.lastRun.begin()) {
+    await deps.lastRun.refuse(job, token, deps.clock.now());
+    return requeued(deps, job, new DelayedError());
+  }
   try {
-    await pause(LAST_RUN_PAUSE_MS);
+    await deps.lastRun.alone();
     await runNow(deps, job, token);
   } finally {
     deps.lastRun.end();
@@ -107,31 +104,29 @@ function isReadable({ settings }: RunDeps, job: Job<JobData>): boolean {
 
 const versionOf = (data: JobData): number => data.version ?? 1;
 
-/** Not now: the job comes back in a moment, and its attempts are not counted. */
-async function giveBack(deps: RunDeps, job: Job<JobData>, token: string): Promise<never> {
-  await job.moveToDelayed(deps.clock.now() + GIVEN_BACK_MS, token);
-  reportRequeued(deps, job);
-  throw new DelayedError();
-}
-
 /**
- * Not here: wakes the worker that has waited longest, and lets it go first. Only to give the job back is not enough: all who
- * wait wake in the moment in which it is due, and Redis serves the same one first each time.
+ * Not here: hands the job on, without an attempt, which wakes the worker that has waited longest, and lets that one go first.
+ * When several could not take it, it stays away for a moment. To put it away at once is not enough: all who wait wake in the
+ * moment in which it is due, and Redis serves the same one first each time.
  */
 async function passOn(deps: RunDeps, job: Job<JobData>, token: string): Promise<never> {
-  if (job.attemptsStarted % WORKERS_TRIED === 0) return giveBack(deps, job, token);
+  if (job.attemptsStarted % WORKERS_TRIED === 0) {
+    await job.moveToDelayed(deps.clock.now() + GIVEN_BACK_MS, token);
+    return requeued(deps, job, new DelayedError());
+  }
   deps.sitOut();
   await job.moveToWait(token);
-  reportRequeued(deps, job);
-  throw new WaitingError();
+  return requeued(deps, job, new WaitingError());
 }
 
-function reportRequeued(deps: RunDeps, job: Job<JobData>): void {
+/** @throws what tells BullMQ that the job is not here any more */
+function requeued(deps: RunDeps, job: Job<JobData>, gone: DelayedError | WaitingError): never {
   const { tenant, id, createdAt } = job.data;
   deps.report({
     ...{ kind: deps.kind, name: job.name, tenant, id, attempt: job.attemptsStarted, outcome: "requeued" },
     ...{ waitMs: Math.max(0, deps.clock.now() - createdAt), runMs: 0 },
   });
+  throw gone;
 }
 
 async function runNow(deps: RunDeps, job: Job<JobData>, token: string): Promise<void> {
