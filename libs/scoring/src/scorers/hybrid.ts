@@ -2,16 +2,17 @@
  * Rel = a * similarity + (1 - a) * lexical, and its exact top k without scoring every node:
  *
  *  1. V: more than k nodes nearest by cosine. No node outside V has a cosine over c, V's last (0 if V is all there is).
- *     L: the k best by their terms alone.
- *  2. t: the k-th best hybrid value within V and L (0 if they have fewer). A node outside them can enter only with a value
- *     of t or more, so its lexical value is at least (t - a * c) / (1 - a): the lexical index gives exactly those nodes.
+ *     L: more than k nodes best by their terms alone. No node outside L has a lexical value over l, L's last (0 if L is all).
+ *  2. t: the k-th best hybrid value within V and L (0 if they have fewer). A node outside V can enter only with a value
+ *     of t or more, so its lexical value is at least (t - a * c) / (1 - a). Where that is l or more, L has them all; where
+ *     it is less, the lexical index gives exactly those nodes.
  *  3. All of them are scored like any candidate, sorted and cut.
  *
  * Rounding: a rounded value is off by 5e-7 at most, so the bounds are loosened by a few 1e-6. What is left is a node outside
  * V without any of the terms, whose value is at most a * c. V is larger than k and L is there so that t lies over that; when it does
  * not (many nodes with the same text) V is taken four times as large until it does, or is everything.
  */
-import { roundRelevance, type NodeFilter } from "#core";
+import { roundRelevance, type NodeKey } from "#core";
 import type { QueryTermWeights, ScoredKey } from "../ports.js";
 import { Cosines } from "./cosines.js";
 import { LexicalScorer, weighCondition } from "./lexical.js";
@@ -30,8 +31,8 @@ import { TraceBuilder } from "./trace-builder.js";
 
 /** More than the rounding of two values and of their sum can add up to. */
 const ROUNDING_SLACK = 2e-6;
-/** How many more than k the vector search is asked for, at least. */
-const EXTRA_NEIGHBOURS = 16;
+/** How many more than k either search is asked for, at least. */
+const EXTRA_ROWS = 16;
 
 export interface HybridSources extends SimilaritySources, LexicalSources {
   /** Share of similarity, in [0, 1]. At 0 no model is asked, at 1 no postings are read. */
@@ -103,67 +104,60 @@ export class HybridScorer implements Scorer {
     return { cosines, terms, valued };
   }
 
+  /** Three rounds of store calls, each of two at once: best by either side, their values, and mostly none of `#outside`. */
   async #search(search: Search): Promise<readonly ScoredKey[]> {
-    const { limit } = search.request;
-    const lifting = this.#bestByTerms(search);
-    for (let wanted = limit + Math.max(EXTRA_NEIGHBOURS, limit >> 2); ; wanted *= 4) {
+    const { request, cosines, valued } = search;
+    const { limit, filter, exact } = request;
+    const more = limit + Math.max(EXTRA_ROWS, limit >> 2);
+    const matching = this.#bestByTerms(search, more);
+    for (let wanted = more; ; wanted *= 4) {
       // Neither needs the other: stores that are servers are asked for both at once.
-      const [lifted, { nearest, near }] = await Promise.all([lifting, this.#nearest(search, wanted)]);
+      const [best, nearest] = await Promise.all([matching, cosines.nearest(filter, { limit: wanted, exact })]);
       const everything = nearest.length < wanted;
       const farthest = everything ? 0 : (nearest.at(-1)?.value ?? 0);
-      const ids = new Set(nearest.map(({ key }) => key.id));
-      const ranked = merge(
-        near,
-        lifted.filter(({ key }) => !ids.has(key.id)),
-      );
+      const keys = united(nearest, best);
+      const ranked = rank(keys, await valued(keys));
       const threshold = ranked[limit - 1]?.value ?? 0;
       if (!everything && threshold <= this.#sources.a * farthest + ROUNDING_SLACK) continue;
-      return this.#unite(search, { ranked, threshold, farthest });
+      const others = await this.#outside(search, { ranked, threshold, farthest, lifting: lastOf(best, more) });
+      return merge(ranked, rank(others, await valued(others))).slice(0, limit);
     }
   }
 
-  /** V by cosine, and by hybrid values. */
-  async #nearest(
-    { request, cosines, valued }: Search,
-    limit: number,
-  ): Promise<{ readonly nearest: readonly ScoredKey[]; readonly near: readonly ScoredKey[] }> {
-    const nearest = await cosines.nearest(request.filter, { limit, exact: request.exact });
-    return { nearest, near: rank(nearest, await valued(nearest.map(({ key }) => key))) };
-  }
-
-  /** L: the best k by their terms alone. They raise the threshold, so that one vector search is nearly always enough. */
-  async #bestByTerms({ request, terms, valued }: Search): Promise<readonly ScoredKey[]> {
+  /** L raises the threshold, so that one vector search is nearly always enough, and is mostly all that terms can lift. */
+  async #bestByTerms({ request, terms }: Search, limit: number): Promise<readonly ScoredKey[]> {
     if (terms.size === 0) return [];
-    const { field, filter, limit } = request;
-    const best = await this.#sources.lexical.matches(field, terms, filter, { above: 0, limit });
-    return rank(best, await valued(best.map(({ key }) => key)));
+    const { field, filter } = request;
+    return this.#sources.lexical.matches(field, terms, filter, { above: 0, limit });
   }
 
-  /** Adds the nodes outside V and L that their terms can lift into the first k. */
-  async #unite(
-    search: Search,
-    found: { readonly ranked: readonly ScoredKey[]; readonly threshold: number; readonly farthest: number },
-  ): Promise<readonly ScoredKey[]> {
-    const { request, terms, valued } = search;
-    const others = await this.#outside(search.request.filter, terms, { ...found, field: request.field });
-    const ranked = rank(others, await valued(others.map(({ key }) => key)));
-    return merge(found.ranked, ranked).slice(0, request.limit);
-  }
-
+  /** The nodes outside V and L that their terms can lift into the first k; `lifting` is the most that one outside L has of them. */
   async #outside(
-    filter: NodeFilter,
-    terms: QueryTermWeights,
-    found: { ranked: readonly ScoredKey[]; threshold: number; farthest: number; field: string },
-  ): Promise<readonly ScoredKey[]> {
-    if (terms.size === 0) return [];
+    { request, terms }: Search,
+    found: {
+      readonly ranked: readonly ScoredKey[];
+      readonly threshold: number;
+      readonly farthest: number;
+      readonly lifting: number;
+    },
+  ): Promise<readonly NodeKey[]> {
     const { a, lexical } = this.#sources;
     const bound = (found.threshold - a * found.farthest - ROUNDING_SLACK) / (1 - a) - ROUNDING_SLACK;
-    // A bound of 1 or more is out of reach: Rel of `lexical` stays below it.
-    if (bound >= 1) return [];
+    const above = Math.max(0, bound);
+    if (found.lifting <= above) return [];
     const inside = new Set(found.ranked.map(({ key }) => key.id));
-    const matches = await lexical.matches(found.field, terms, filter, { above: Math.max(0, bound) });
-    return matches.filter(({ key }) => !inside.has(key.id));
+    const matches = await lexical.matches(request.field, terms, request.filter, { above });
+    return matches.map(({ key }) => key).filter(({ id }) => !inside.has(id));
   }
+}
+
+/** The value of the last of so many rows; 0 if there are fewer, which are all. */
+const lastOf = (rows: readonly ScoredKey[], asked: number): number =>
+  rows.length < asked ? 0 : (rows[asked - 1]?.value ?? 0);
+
+/** The keys of both, each once. */
+function united(left: readonly ScoredKey[], right: readonly ScoredKey[]): readonly NodeKey[] {
+  return [...new Map([...left, ...right].map(({ key }) => [key.id, key])).values()];
 }
 
 /** By value descending, then document order. */
@@ -171,9 +165,9 @@ const byRank = (left: ScoredKey, right: ScoredKey): number =>
   right.value - left.value || (left.key.pathKey < right.key.pathKey ? -1 : 1);
 
 /** Keys with their values in rank order, zeros left out. */
-function rank(keys: readonly ScoredKey[], values: Float64Array): readonly ScoredKey[] {
+function rank(keys: readonly NodeKey[], values: Float64Array): readonly ScoredKey[] {
   return keys
-    .map(({ key }, index) => ({ key, value: values[index] ?? 0 }))
+    .map((key, index) => ({ key, value: values[index] ?? 0 }))
     .filter(({ value }) => value > 0)
     .sort(byRank);
 }

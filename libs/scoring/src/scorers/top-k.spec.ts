@@ -90,6 +90,84 @@ test.each([
   );
 });
 
+const bestOf = async (sources: ReturnType<typeof knownSources>): Promise<readonly string[]> => {
+  const filter: NodeFilter = { scope: { kind: "descendants", of: [""] } };
+  const { rows } = await new HybridScorer({ ...sources, a: 0.5 }, run).topK({
+    ...{ field: "", text: "red", filter },
+    limit: 1,
+    exact: true,
+  });
+  return rows.map(({ key }) => key.id);
+};
+
+const many = (name: string, count: number, of: { readonly cosine: number; readonly terms: number }) =>
+  Array.from({ length: count }, (_, index) => ({ id: `${name}${index}`, ...of }));
+
+test("hybrid finds a node that is among the best of neither side", async () => {
+  const sources = knownSources([
+    ...many("near", 40, { cosine: 0.8, terms: 0 }),
+    ...many("worded", 40, { cosine: 0, terms: 0.9 }),
+    { id: "both", cosine: 0.7, terms: 0.7 },
+  ]);
+  expect(await bestOf(sources)).toEqual(["both"]);
+  expect(sources.asked).toHaveLength(2);
+});
+
+test("hybrid asks for the terms once when no other node can be lifted by them", async () => {
+  const all = knownSources([...many("near", 40, { cosine: 0.9, terms: 0 }), { id: "both", cosine: 0.8, terms: 0.8 }]);
+  expect(await bestOf(all)).toEqual(["both"]);
+  expect(all.asked).toHaveLength(1);
+  const enough = knownSources([
+    ...many("near", 40, { cosine: 0.2, terms: 0 }),
+    ...many("worded", 40, { cosine: 0, terms: 0.1 }),
+    { id: "both", cosine: 0.8, terms: 0.8 },
+  ]);
+  expect(await bestOf(enough)).toEqual(["both"]);
+  expect(enough.asked).toHaveLength(1);
+});
+
+/** Nodes of which is known what either side says: cosine and share of the terms. */
+function knownSources(values: readonly { readonly id: string; readonly cosine: number; readonly terms: number }[]) {
+  const { embedder } = new ListedSources([]);
+  const keyOf = (id: string) => ({ id, born: 1, type: "POI", parentId: null, pathKey: id, depth: 1 });
+  const by = (side: "cosine" | "terms") => (least: number) =>
+    values
+      .map((node) => ({ key: keyOf(node.id), value: node[side] }))
+      .filter(({ value }) => value > least)
+      .sort((left, right) => right.value - left.value || (left.key.pathKey < right.key.pathKey ? -1 : 1));
+  const of = (side: "cosine" | "terms", states: readonly { readonly id: string }[]) =>
+    Float64Array.from(states, ({ id }) => values.find((node) => node.id === id)?.[side] ?? 0);
+  const asked: { readonly above: number; readonly limit?: number }[] = [];
+  return {
+    asked,
+    embedder,
+    vectors: {
+      scores: async (_field: string, _vector: Float32Array, states: readonly { readonly id: string }[]) =>
+        of("cosine", states),
+      topK: async (
+        _field: string,
+        _vector: Float32Array,
+        _filter: NodeFilter,
+        { limit }: { readonly limit: number },
+      ) => ({
+        rows: by("cosine")(0).slice(0, limit),
+        approximate: false,
+      }),
+      missing: async () => [],
+      keep: async () => undefined,
+    },
+    lexical: {
+      statistics: async () => ({ documents: 100, frequencies: new Map([["red", 10]]) }),
+      scores: async (_field: string, _terms: unknown, states: readonly { readonly id: string }[]) =>
+        of("terms", states),
+      matches: async (_field: string, _terms: unknown, _filter: NodeFilter, options: (typeof asked)[number]) => {
+        asked.push(options);
+        return by("terms")(options.above).slice(0, options.limit);
+      },
+    },
+  };
+}
+
 function parts({ embedder, vectors, lexical }: ListedSources): Pick<ListedSources, "embedder" | "vectors" | "lexical"> {
   return { embedder, vectors, lexical };
 }
