@@ -35,16 +35,18 @@ export async function storeSearches(
   const textOf = (round: number): string => CONDITIONS[round % CONDITIONS.length] ?? "";
   const termsOf = (round: number): QueryTermWeights => terms[round % terms.length] ?? new Map();
   const vectorOf = (round: number): Float32Array => unitVector(textOf(round), BENCH_MODEL.dimension);
-  const { vectors, lexical } = boundTo(stores, tree);
   const run = { now: () => performance.now() };
   const embedder = new Embedder(BENCH_MODEL, { processCache: embeddingProcessCache(), now: run.now });
-  const similarity = new SimilarityScorer({ embedder, vectors }, run);
-  const best = async (scorer: Scorer, round: number, exact: boolean): Promise<number> => {
+  type Sources = ReturnType<typeof boundTo>;
+  const best = async (scorerOf: (sources: Sources) => Scorer, round: number, exact: boolean): Promise<number> => {
+    // As a query does: what is looked up for one is not there for the next.
+    const scorer = scorerOf(boundTo(stores, tree));
     const { rows } = await scorer.topK({ field: "", text: textOf(round), filter: ITEMS, limit: TOP, exact });
     return rows.length;
   };
-  const byTerms = new LexicalScorer({ lexical }, run);
-  const hybrid = new HybridScorer({ embedder, vectors, lexical, a: HYBRID_A }, run);
+  const similarity = (sources: Sources): Scorer => new SimilarityScorer({ ...sources, embedder }, run);
+  const byTerms = (sources: Sources): Scorer => new LexicalScorer(sources, run);
+  const hybrid = (sources: Sources): Scorer => new HybridScorer({ ...sources, embedder, a: HYBRID_A }, run);
   return [
     ...[false, true].map((exact) => ({
       name: `top ${TOP} by similarity${exact ? ", exact" : ""}`,
@@ -63,12 +65,12 @@ export async function storeSearches(
     },
     {
       name: `cosines of ${named.length}`,
-      own: async (round) => (await vectors.scores("", vectorOf(round), named)).length,
+      own: async (round) => (await boundTo(stores, tree).vectors.scores("", vectorOf(round), named)).length,
       byHand: (round) => byHand.cosines(vectorOf(round)),
     },
     {
       name: `terms of ${named.length}`,
-      own: async (round) => (await lexical.scores("", termsOf(round), named)).length,
+      own: async (round) => (await boundTo(stores, tree).lexical.scores("", termsOf(round), named)).length,
       byHand: (round) => byHand.termWeights(termsOf(round)),
     },
   ];
@@ -79,25 +81,27 @@ async function weighed({ lexical }: SearchStores, { scope }: GrownTree, text: st
   return queryTermWeights(terms, await lexical.statistics(scope, "", terms));
 }
 
-/** The stores as a query's scorers see them, once it is known that no vector is missing. */
+/** The stores as one query's scorers see them, once it is known that no vector is missing. */
 function boundTo(
   stores: SearchStores,
   { scope, revision }: GrownTree,
 ): { readonly vectors: VectorScores; readonly lexical: LexicalScores } {
   const model = BENCH_MODEL.id;
+  const query = {};
   return {
     vectors: {
-      scores: (field, vector, states) => stores.vectors.scores(scope, { revision, model, field }, vector, states),
+      scores: (field, vector, states) =>
+        stores.vectors.scores(scope, { revision, model, field, query }, vector, states),
       topK: (field, vector, filter, options) =>
-        stores.vectors.topK(scope, { revision, model, field }, vector, filter, options),
+        stores.vectors.topK(scope, { revision, model, field, query }, vector, filter, options),
       missing: async () => [],
       keep: async () => undefined,
     },
     lexical: {
-      statistics: (field, terms) => stores.lexical.statistics(scope, field, terms),
-      scores: (field, terms, states) => stores.lexical.scores(scope, { revision, field }, terms, states),
+      statistics: (field, terms) => stores.lexical.statistics(scope, field, terms, query),
+      scores: (field, terms, states) => stores.lexical.scores(scope, { revision, field, query }, terms, states),
       matches: (field, terms, filter, options) =>
-        stores.lexical.matches(scope, { revision, field }, terms, filter, options),
+        stores.lexical.matches(scope, { revision, field, query }, terms, filter, options),
     },
   };
 }

@@ -13,7 +13,12 @@ export interface VectorRead {
   readonly revision: number;
   readonly model: string;
   readonly field: string;
+  /** The query that reads, by identity: what a store had to look up for one of its reads may serve the others. */
+  readonly query?: object;
 }
+
+/** What a read of term weights is about. */
+export type LexicalRead = Omit<VectorRead, "model">;
 
 /** Count and order-free hash of the points of a memory (id, born, field, died): equal sets have equal fingerprints in every store. */
 export interface Fingerprint {
@@ -75,17 +80,18 @@ export interface LexicalIndex {
   index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void>;
   /** The fields that commits must bring terms for. */
   fields(scope: MemoryScope): Promise<readonly string[]>;
-  statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics>;
+  /** `query` as in LexicalRead. */
+  statistics(scope: MemoryScope, field: string, terms: readonly string[], query?: object): Promise<LexicalStatistics>;
   scores(
     scope: MemoryScope,
-    read: { readonly revision: number; readonly field: string },
+    read: LexicalRead,
     terms: QueryTermWeights,
     states: readonly StateRef[],
   ): Promise<Float64Array>;
   /** Value over `above`, by value rounded to 1e-6 descending, then path key. Exact. */
   matches(
     scope: MemoryScope,
-    read: { readonly revision: number; readonly field: string },
+    read: LexicalRead,
     terms: QueryTermWeights,
     filter: NodeFilter,
     options: { readonly above: number; readonly limit?: number },

@@ -29,13 +29,13 @@ export class BoundLexical implements LexicalScores {
   /** Counted over the live head states, also for reads of an older revision. */
   async statistics(field: string, terms: readonly string[]): Promise<LexicalStatistics> {
     await this.#ensure(field);
-    return this.index.statistics(this.snapshot.scope, field, terms);
+    return this.index.statistics(this.snapshot.scope, field, terms, this.snapshot);
   }
 
   async scores(field: string, terms: QueryTermWeights, states: readonly StateRef[]): Promise<Float64Array> {
     if (field !== NODE_FIELD && isPast(this.snapshot)) return this.#weigh(field, terms, states);
     const { scope, revision } = this.snapshot;
-    return this.index.scores(scope, { revision, field }, terms, states);
+    return this.index.scores(scope, { revision, field, query: this.snapshot }, terms, states);
   }
 
   matches(
@@ -45,7 +45,7 @@ export class BoundLexical implements LexicalScores {
     options: { readonly above: number; readonly limit?: number },
   ): Promise<readonly ScoredKey[]> {
     const { scope, revision } = this.snapshot;
-    return this.index.matches(scope, { revision, field }, terms, filter, options);
+    return this.index.matches(scope, { revision, field, query: this.snapshot }, terms, filter, options);
   }
 
   async #ensure(field: string): Promise<void> {

@@ -1,6 +1,6 @@
 import type { NodeFilter } from "#core";
 import type { Embedding, StateRef, VectorScores } from "#scoring";
-import type { VectorPoint, VectorStore } from "../ports/vector-store.js";
+import type { VectorPoint, VectorRead, VectorStore } from "../ports/vector-store.js";
 import type { CompleteFields } from "./complete-fields.js";
 import type { Snapshot } from "./snapshot.js";
 
@@ -51,7 +51,8 @@ export class BoundVectors implements VectorScores {
     return this.store.upsert(scope, points);
   }
 
-  #read(field: string): { revision: number; model: string; field: string } {
-    return { revision: this.snapshot.revision, model: this.snapshot.memory.embeddingModel, field };
+  #read(field: string): VectorRead {
+    const { revision, memory } = this.snapshot;
+    return { revision, model: memory.embeddingModel, field, query: this.snapshot };
   }
 }

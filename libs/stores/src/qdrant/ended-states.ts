@@ -1,4 +1,4 @@
-import { LIMITS, type MemoryScope, type NodeKey } from "#core";
+import type { MemoryScope, NodeKey } from "#core";
 import type { StoredPoint } from "#memory";
 import { stateKey } from "#scoring";
 import type { PointLedger } from "../distributed/point-ledger.js";
@@ -6,15 +6,13 @@ import type { Selection } from "./filter-conditions.js";
 import { named } from "./filter-conditions.js";
 import { pagesOf } from "./named-points.js";
 import { pointId } from "./points.js";
+import { KNOWN_ENDS } from "./standings.js";
 
 /** What a search reads. */
 interface SearchRead {
   readonly field: string;
   readonly revision: number;
 }
-
-/** States that have ended of which a search has to know: one more than it can name. */
-export const KNOWN_ENDS = LIMITS.storePoints + 1;
 
 /**
  * Leaves the states out of a selection that have ended and whose points do not say so yet: workers bring those in line, a

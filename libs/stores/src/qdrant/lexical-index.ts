@@ -1,5 +1,5 @@
 import { LIMITS, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
-import type { FieldTerms, LexicalIndex } from "#memory";
+import type { FieldTerms, LexicalIndex, LexicalRead } from "#memory";
 import {
   type LexicalStatistics,
   type QueryTermWeights,
@@ -10,7 +10,7 @@ import {
 } from "#scoring";
 import { BestFirst, byRank, type Ranked } from "../best-first.js";
 import type { PointSource } from "../distributed/point-ledger.js";
-import { KNOWN_ENDS, withoutEnded } from "./ended-states.js";
+import { withoutEnded } from "./ended-states.js";
 import { selectionOf } from "./filter-conditions.js";
 import { namedPoints, pagesOf, scoresOf } from "./named-points.js";
 import { rankedSearch } from "./ranked-search.js";
@@ -44,22 +44,24 @@ export class QdrantLexicalIndex implements LexicalIndex {
     return this.parts.ledger.indexedFields(scope);
   }
 
-  statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics> {
+  /** What a search has to know comes with it: the terms are weighed before they are looked for. */
+  statistics(scope: MemoryScope, field: string, terms: readonly string[], query?: object): Promise<LexicalStatistics> {
+    this.parts.standings.ahead(scope, { field, query });
     return this.parts.ledger.statistics(scope, field, terms);
   }
 
   async scores(
     scope: MemoryScope,
-    read: { readonly revision: number; readonly field: string },
+    read: LexicalRead,
     terms: QueryTermWeights,
     states: readonly StateRef[],
   ): Promise<Float64Array> {
-    const { connection, collections, ledger } = this.parts;
+    const { connection, collections, ledger, standings } = this.parts;
     if (terms.size === 0 || states.length === 0) {
       await ledger.memory(scope);
       return new Float64Array(states.length);
     }
-    const { model, waits } = await ledger.standing(scope, { field: read.field }, 1);
+    const { model, waits } = await standings.of(scope, { field: read.field, query: read.query });
     const pending = waits ? await this.#pendingAmong(scope, { ...read, model }, states) : [];
     const weighed = new Map(pending.map((point) => [stateKey(point), valueOf(point.text, terms)]));
     const collection = await collections.find(model);
@@ -73,17 +75,17 @@ export class QdrantLexicalIndex implements LexicalIndex {
 
   async matches(
     scope: MemoryScope,
-    read: { readonly revision: number; readonly field: string },
+    read: LexicalRead,
     terms: QueryTermWeights,
     filter: NodeFilter,
     bounds: Bounds,
   ): Promise<readonly ScoredKey[]> {
-    const { connection, collections, ledger } = this.parts;
+    const { connection, collections, ledger, standings } = this.parts;
     if (terms.size === 0) {
       await ledger.memory(scope);
       return [];
     }
-    const { model, waits, ended } = await ledger.standing(scope, { field: read.field }, KNOWN_ENDS);
+    const { model, waits, ended } = await standings.of(scope, { field: read.field, query: read.query });
     const weighed = waits ? await this.#weighPending(scope, { ...read, model, filter }, terms, bounds) : [];
     const collection = await collections.find(model);
     const selection = withoutEnded(ledger, scope, read, { ended, selection: selectionOf(scope, read, filter) });

@@ -5,6 +5,7 @@ import { QdrantConnection, type QdrantSettings } from "./connection.js";
 import { QdrantLexicalIndex } from "./lexical-index.js";
 import { QdrantPointInventory } from "./point-inventory.js";
 import { PointPayloads } from "./point-payloads.js";
+import { Standings } from "./standings.js";
 import { QdrantVectorStore } from "./vector-store.js";
 
 /** Candidates from which a search may use the index: below, an exact one is about as fast (docs/adr/0090). */
@@ -26,7 +27,8 @@ export function openQdrant(settings: QdrantSettings, ledger: PointLedger): Qdran
   const collections = new Collections(connection, settings);
   const payloads = new PointPayloads(connection, ledger);
   const exactBelow = settings.exactBelow ?? DEFAULT_EXACT_BELOW;
-  const parts = { connection, collections, ledger, payloads, exactBelow };
+  const standings = new Standings(ledger);
+  const parts = { connection, collections, ledger, standings, payloads, exactBelow };
   return {
     vectors: new QdrantVectorStore(parts),
     lexical: new QdrantLexicalIndex(parts),

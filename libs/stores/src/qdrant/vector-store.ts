@@ -7,13 +7,14 @@ import { FingerprintSum } from "../point-fingerprint.js";
 import { checkDimension, type Collection, type Collections } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
 import { deleteMemoryPoints } from "./delete-points.js";
-import { KNOWN_ENDS, withoutEnded } from "./ended-states.js";
+import { withoutEnded } from "./ended-states.js";
 import { selectionOf, type Selection } from "./filter-conditions.js";
 import { namedPoints, pagesOf, present, removePoints, scoresOf } from "./named-points.js";
 import type { PointPayloads } from "./point-payloads.js";
 import { type PointToStore, storePoints } from "./store-points.js";
 import { pagesOfPoints } from "./scroll-points.js";
 import { rankedSearch } from "./ranked-search.js";
+import type { Standings } from "./standings.js";
 import { unlessGone } from "./unless-gone.js";
 
 /** What the three ports of a Qdrant share. */
@@ -21,6 +22,7 @@ export interface QdrantParts {
   readonly connection: QdrantConnection;
   readonly collections: Collections;
   readonly ledger: PointLedger;
+  readonly standings: Standings;
   readonly payloads: PointPayloads;
   /** Searches over fewer candidates than this are exact. */
   readonly exactBelow: number;
@@ -51,9 +53,9 @@ export class QdrantVectorStore implements VectorStore {
     filter: NodeFilter,
     { limit, exact }: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
-    const { connection, ledger, exactBelow } = this.parts;
+    const { connection, ledger, standings, exactBelow } = this.parts;
     const collection = await this.#collection(read.model, vector);
-    const { nodes, ended } = await ledger.standing(scope, read, KNOWN_ENDS);
+    const { nodes, ended } = await standings.of(scope, read);
     if (collection === undefined) return { rows: [], approximate: false };
     const selection = withoutEnded(ledger, scope, read, { ended, selection: selectionOf(scope, read, filter) });
     const approximate = !exact && nodes >= exactBelow && (await this.#isLarge(collection, selection));

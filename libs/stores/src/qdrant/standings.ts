@@ -1,0 +1,51 @@
+import { LIMITS, type MemoryScope } from "#core";
+import type { PointLedger, Standing } from "../distributed/point-ledger.js";
+
+/** States that have ended of which a search has to know: one more than it can name. */
+export const KNOWN_ENDS = LIMITS.storePoints + 1;
+
+/** What is searched. Without a model it is the memory's own. */
+interface StandingRead {
+  readonly model?: string | undefined;
+  readonly field: string;
+  /** The query that reads. */
+  readonly query?: object | undefined;
+}
+
+/**
+ * How the points of a field stand to their states, read once for all searches of a query (ADR 0160). Where nothing waits that
+ * stays true of the revision that the query reads: its states ended before, and a point that says so goes on saying it.
+ * Where texts wait it can change with every vector that is stored, and each search reads for itself.
+ */
+export class Standings {
+  readonly #known = new WeakMap<object, Map<string, Promise<Standing>>>();
+
+  constructor(private readonly ledger: PointLedger) {}
+
+  /** To be called before the search. One statement, or none. Errors of the ledger. */
+  of(scope: MemoryScope, { query, ...read }: StandingRead): Promise<Standing> {
+    if (query === undefined) return this.ledger.standing(scope, read, KNOWN_ENDS);
+    const known = this.#known.get(query) ?? new Map<string, Promise<Standing>>();
+    this.#known.set(query, known);
+    const name = nameOf(read);
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    const reading = this.ledger.standing(scope, read, KNOWN_ENDS);
+    known.set(name, reading);
+    reading.then(
+      ({ model, waits }) => {
+        if (waits) known.delete(name);
+        else known.set(nameOf({ ...read, model }), reading);
+      },
+      () => known.delete(name),
+    );
+    return reading;
+  }
+
+  /** Has it read while the query does something else. Its errors are told by the search. */
+  ahead(scope: MemoryScope, read: StandingRead): void {
+    if (read.query !== undefined) this.of(scope, read).catch(() => undefined);
+  }
+}
+
+const nameOf = ({ model = "", field }: StandingRead): string => `${model}\n${field}`;
