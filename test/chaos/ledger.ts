@@ -73,10 +73,7 @@ export class Ledger {
     for (const [memory, { acknowledged }] of this.#memories) {
       for (const { job, number } of acknowledged.filter((entry) => !this.#settled.has(entry.job))) {
         const wanted = this.#givenUp.has(job) ? "dead" : "completed";
-        const state = await until(async () => {
-          const { body, status } = await client.call("GET", `/v1/jobs/${job}`);
-          return status === 200 && !["queued", "active"].includes(body.state) ? body.state : undefined;
-        }, SETTLE_MS);
+        const state = await endOf(client, job, `write ${number} of ${memory}`);
         if (state !== wanted) throw new Error(`write ${number} of ${memory} (${job}) ended as ${state}, not ${wanted}`);
         this.#settled.add(job);
       }
@@ -119,6 +116,20 @@ export class Ledger {
     const known = this.#memories.get(memory) ?? { acknowledged: [], unsure: new Set() };
     this.#memories.set(memory, known);
     return known;
+  }
+}
+
+/** The state in which a job ended. @throws Error that tells what became of one that did not end */
+async function endOf(client: ApiClient, job: string, name: string): Promise<string> {
+  let last: unknown;
+  try {
+    return await until(async () => {
+      const { body, status } = await client.call("GET", `/v1/jobs/${job}`);
+      last = { status, body };
+      return status === 200 && !["queued", "active"].includes(body.state) ? body.state : undefined;
+    }, SETTLE_MS);
+  } catch (cause) {
+    throw new Error(`${name} has not ended: ${JSON.stringify(last)}`, { cause });
   }
 }
 
