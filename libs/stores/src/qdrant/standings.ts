@@ -23,22 +23,23 @@ export class Standings {
   constructor(private readonly ledger: PointLedger) {}
 
   /** To be called before the search. One statement, or none. Errors of the ledger. */
-  of(scope: MemoryScope, { query, ...read }: StandingRead): Promise<Standing> {
+  async of(scope: MemoryScope, { query, model, field }: StandingRead): Promise<Standing> {
+    const read = { model, field };
     if (query === undefined) return this.ledger.standing(scope, read, KNOWN_ENDS);
     const known = this.#known.get(query) ?? new Map<string, Promise<Standing>>();
     this.#known.set(query, known);
+    // What is read of the memory's own model mostly is of the one that is named.
+    const own = await known.get(nameOf({ field }))?.catch(() => undefined);
+    if (own !== undefined && (model === undefined || model === own.model)) return own;
     const name = nameOf(read);
     const found = known.get(name);
     if (found !== undefined) return found;
     const reading = this.ledger.standing(scope, read, KNOWN_ENDS);
     known.set(name, reading);
-    reading.then(
-      ({ model, waits }) => {
-        if (waits) known.delete(name);
-        else known.set(nameOf({ ...read, model }), reading);
-      },
-      () => known.delete(name),
-    );
+    const forget = (): void => void known.delete(name);
+    reading.then(({ waits }) => {
+      if (waits) forget();
+    }, forget);
     return reading;
   }
 
