@@ -112,7 +112,7 @@ chaosRow({
     await system.order(`block-${blockMs}`);
     const memory = await system.memory();
     const begun = Date.now();
-    const job = await system.write(memory, 1, `block the loop for ${blockMs}`);
+    const job = await system.write(memory, 1, `block the loop for ${blockMs} in ${memory}`);
     expect(await system.ended(job)).toBe("completed");
     expect(await attempts(job)).toBeGreaterThan(1);
     const recoveredMs = Date.now() - begun;
@@ -169,7 +169,7 @@ chaosRow({
   rounds: 1,
   compare,
   round: async () => {
-    const [worker] = await system.replaceWorkers(QUICK);
+    const [worker] = await system.replaceWorkers({ queues: { ...QUICK.queues, retryBaseMs: 8_000 } });
     // One that waits for its next attempt, one in the middle of a run when its worker dies, and those that nobody took.
     const [delayedIn, stalledIn] = [await system.memory(), await system.memory()];
     system.model.misbehaveWhen((texts) => (texts.join().includes(delayedIn) ? { kind: "not json" } : undefined));
