@@ -61,7 +61,7 @@ export interface JobWorkers {
 }
 
 /**
- * Starts working on the queues of some roles: one BullMQ worker each, two connections shared by all plus a blocking one
+ * Starts working on the queues of some roles: one BullMQ worker each, three connections shared by all plus a blocking one
  * per queue.
  * @throws Error at once if a job name of the roles has no handler, or two
  */
@@ -70,13 +70,15 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const settings = { ...JOB_SETTINGS, ...options.settings };
   const keys = jobKeys(settings.prefix);
   const redis = connectRedis(options.redis, "worker");
+  // A place that is given up is not given up again: Redis can have lost with it, in a crash, that its job has ended.
+  const lanes = connectRedis(options.redis, "producer");
   const control = connectRedis(options.redis, "subscriber");
   const running = new Map<string, AbortController>();
   const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
   const lastRun = new LastRun(settings.lastRunQuietMs);
   const report = options.onRun ?? ignore;
   const concurrencyOf = (kind: QueueName): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
-  const admission = new Admission({ redis, keys, settings });
+  const admission = new Admission({ redis: lanes, keys, settings });
   const deliveries = new DeliveryQueue(redis, settings);
   const notify = (tenant: string, webhooks: readonly string[]): void => {
     deliveries.tellSoon(tenant, webhooks, options.clock.now());
@@ -108,7 +110,7 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
     active: () => running.size,
     close: async (limits) => {
       sweeper.stop();
-      await closeWorkers({ workers, running, connections: [redis, control] }, limits);
+      await closeWorkers({ workers, running, connections: [redis, lanes, control] }, limits);
     },
   };
 }

@@ -1,3 +1,5 @@
+import { readdir, stat, truncate } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError, randomId, systemClock } from "#core";
 import { Worker } from "bullmq";
@@ -170,6 +172,41 @@ test("workers resume after an outage, and no acknowledged job is lost", async ()
   await bench.redis.start();
   for (const id of ids) await untilState(client, id, "completed");
   expect([...effects.keys()].sort()).toEqual([...ids].sort());
+});
+
+test("a job whose end Redis took and lost in a crash ends again", async () => {
+  const folder = join(dirname(bench.redis.address), "appendonlydir");
+  const [log = ""] = (await readdir(folder)).filter((name) => name.endsWith(".incr.aof"));
+  const path = join(folder, log);
+  let [runs, kept] = [0, 0];
+  let crash: Promise<void> | undefined;
+  await bench.workers(
+    {
+      insert: async () => {
+        runs += 1;
+        kept = (await stat(path)).size;
+        return runs;
+      },
+    },
+    {
+      // The status says that it has ended; its place in the lane is being given up.
+      onRun: () => {
+        if (crash !== undefined) return;
+        bench.redis.freeze();
+        crash = bench.redis
+          .kill()
+          .then(() => truncate(path, kept))
+          .then(() => bench.redis.start());
+      },
+    },
+  );
+  const client = bench.client();
+  const { id } = await client.submit(request("insert"));
+  await until(() => crash !== undefined);
+  await crash;
+  expect(await untilState(client, id, "completed")).toMatchObject({ id });
+  const next = await client.submitAndWait(request("insert"), 10_000);
+  expect(next.state).toBe("completed");
 });
 
 /** Takes the next insert as a worker that then dies without a word: the job stays active, its lock stays. */
