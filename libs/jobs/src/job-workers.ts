@@ -118,9 +118,7 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
 function openWorker(queueDeps: Omit<RunDeps, "sitOut">, concurrency: number): StatusWorker {
   const deps: RunDeps = {
     ...queueDeps,
-    sitOut: () => {
-      worker.sitOut();
-    },
+    sitOut: () => worker.sitOut(),
   };
   const queue = deps.settings.queues[deps.kind];
   const worker = new StatusWorker(deps.kind, (job: Job<JobData>, token?: string) => runJob(deps, job, token ?? ""), {
@@ -166,10 +164,15 @@ class StatusWorker extends Worker<JobData> {
   buryStalled: (job: Job<JobData>, reason: string) => Promise<void> = () => Promise.resolve();
   onTurn: (queue: QueueName) => void = ignore;
   #sittingOut: Promise<void> = Promise.resolve();
+  #satOut = -Infinity;
 
-  /** The next turns wait, so that another worker is the first to have one. */
-  sitOut(): void {
+  /** The next turns wait, so that another worker is the first to have one; a tenth of the time at most, or it answers false. */
+  sitOut(): boolean {
+    const now = performance.now();
+    if (now < this.#satOut + 10 * SIT_OUT_MS) return false;
+    this.#satOut = now;
     this.#sittingOut = pause(SIT_OUT_MS);
+    return true;
   }
 
   protected override async moveToActive(

@@ -45,6 +45,19 @@ test("an old worker gives newer payloads back, without an attempt, until a new w
   expect({ oldRan, newRan }).toEqual({ oldRan: ["old"], newRan: [{ text: "new" }] });
 });
 
+test("many newer payloads leave an old worker time for its own", async () => {
+  const reports: RunReport[] = [];
+  await startOld([], (report) => reports.push(report));
+  const [newer, older] = [bench.client(next), bench.client()];
+  const payloads = Array.from({ length: 30 }, (_, index) => ({ memory: `mem_${index}` }));
+  await Promise.all(payloads.map((of) => newer.submit(request("insert", { text: "new" }, of))));
+  await until(() => reports.length > payloads.length);
+  for (let count = 0; count < 10; count += 1) {
+    const own = await older.submitAndWait(request("insert", "old", { memory: "mem_old" }), 10_000);
+    expect(own.state).toBe("completed");
+  }
+});
+
 test.each([1, 4])("between old workers with %d jobs at once, a new one soon gets its own", async (concurrency) => {
   const [newRan, reports]: [unknown[], RunReport[]] = [[], []];
   const options = { concurrency: { insert: concurrency }, onRun: (report: RunReport) => reports.push(report) };

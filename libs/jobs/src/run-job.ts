@@ -29,8 +29,7 @@ export type StopReason = "cancelled" | "shutdown" | "lock_lost";
  */
 export type RunOutcome = "completed" | "held" | "failed" | "dead" | "cancelled" | "retried" | "requeued" | "skipped";
 
-/** So many workers are tried for a job of a newer release, one after the other, before it stays away for a moment. */
-const WORKERS_TRIED = 4;
+/** How long a job of a newer release stays away that nobody could take. */
 const GIVEN_BACK_MS = 1_000;
 
 /** Outcomes after which the job never runs again. A skipped one is ended by whoever has it. */
@@ -58,8 +57,8 @@ export interface RunDeps extends StatusDeps {
   /** One for all queues of this process. */
   readonly lastRun: LastRun;
   readonly report: (report: RunReport) => void;
-  /** The queue is asked for no job until those workers could take one that wait for it. */
-  readonly sitOut: () => void;
+  /** Asks the queue for no job until another worker could take one. False: it did so a moment ago, and goes on. */
+  readonly sitOut: () => boolean;
   /** The job has ended: its place in the lane is free. */
   readonly leave: (token: string) => void;
 }
@@ -106,15 +105,15 @@ const versionOf = (data: JobData): number => data.version ?? 1;
 
 /**
  * Not here: hands the job on, without an attempt, which wakes the worker that has waited longest, and lets that one go first.
- * When several could not take it, it stays away for a moment. To put it away at once is not enough: all who wait wake in the
- * moment in which it is due, and Redis serves the same one first each time.
+ * One that comes soon after another stays away for a moment: however many there are, a worker has time for what it can read.
+ * To put all of them away is not enough: all who wait wake in the moment in which one is due, and Redis serves the same one
+ * first each time.
  */
 async function passOn(deps: RunDeps, job: Job<JobData>, token: string): Promise<never> {
-  if (job.attemptsStarted % WORKERS_TRIED === 0) {
+  if (!deps.sitOut()) {
     await job.moveToDelayed(deps.clock.now() + GIVEN_BACK_MS, token);
     return requeued(deps, job, new DelayedError());
   }
-  deps.sitOut();
   await job.moveToWait(token);
   return requeued(deps, job, new WaitingError());
 }
