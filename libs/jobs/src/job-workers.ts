@@ -9,7 +9,7 @@ import type { JobData } from "./job-data.js";
 import { isJobKind, queuesOf } from "./job-names.js";
 import { jobKeys, queueJobId } from "./keys.js";
 import { LastRun } from "./last-run.js";
-import { connectRedis } from "./redis.js";
+import { bounded, connectRedis } from "./redis.js";
 import { buryJob, runJob, statusOf, stopRun, type RunDeps, type RunReport } from "./run-job.js";
 import { JOB_SETTINGS, QUEUE_RETENTION, retryDelayMs, type JobSettings } from "./settings.js";
 import type { JobKind, PayloadStore, QueueName } from "./types.js";
@@ -40,6 +40,7 @@ export interface JobWorkersOptions {
 
 /** A worker that handed a job on asks for none for so long: the one that was woken asks within a round trip or two. */
 const SIT_OUT_MS = 25;
+const SIT_OUT_EVERY_MS = 10 * SIT_OUT_MS;
 
 /** How long the parts of a stop may take. */
 export interface StopLimits {
@@ -71,11 +72,11 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const keys = jobKeys(settings.prefix);
   const redis = connectRedis(options.redis, "worker");
   // A place that is given up is not given up again: Redis can have lost with it, in a crash, that its job has ended.
-  const lanes = connectRedis(options.redis, "producer");
+  const lanes = connectRedis(options.redis, "producer", { commandTimeout: settings.callTimeoutMs });
   const control = connectRedis(options.redis, "subscriber");
   const running = new Map<string, AbortController>();
   const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
-  const lastRun = new LastRun(settings.lastRunQuietMs);
+  const lastRun = new LastRun(settings.lastRun);
   const report = options.onRun ?? ignore;
   const concurrencyOf = (kind: QueueName): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
   const admission = new Admission({ redis: lanes, keys, settings });
@@ -93,7 +94,7 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
     await Promise.all(options.roles.map((kind) => admission.register(name, kind, concurrencyOf(kind))));
     await admission.sweep();
   };
-  const sweeper = new Sweeper(tend, settings.sweepMs);
+  const sweeper = new Sweeper(() => bounded(lanes, settings, tend), settings.sweepMs);
   for (const worker of workers) {
     worker.on("error", options.onError ?? ignore);
     worker.onTurn = options.onTurn ?? ignore;
@@ -164,13 +165,13 @@ class StatusWorker extends Worker<JobData> {
   buryStalled: (job: Job<JobData>, reason: string) => Promise<void> = () => Promise.resolve();
   onTurn: (queue: QueueName) => void = ignore;
   #sittingOut: Promise<void> = Promise.resolve();
-  #satOut = -Infinity;
+  #satOutAt = -Infinity;
 
   /** The next turns wait, so that another worker is the first to have one; a tenth of the time at most, or it answers false. */
   sitOut(): boolean {
     const now = performance.now();
-    if (now < this.#satOut + 10 * SIT_OUT_MS) return false;
-    this.#satOut = now;
+    if (now < this.#satOutAt + SIT_OUT_EVERY_MS) return false;
+    this.#satOutAt = now;
     this.#sittingOut = pause(SIT_OUT_MS);
     return true;
   }
@@ -179,8 +180,6 @@ class StatusWorker extends Worker<JobData> {
     ...request: Parameters<Worker<JobData>["moveToActive"]>
   ): ReturnType<Worker<JobData>["moveToActive"]> {
     await this.#sittingOut;
-    // No job, which BullMQ's type leaves out.
-    if (this.closing) return undefined as unknown as Job<JobData>;
     const job = await super.moveToActive(...request);
     this.onTurn(this.name as QueueName);
     return job;
@@ -192,13 +191,24 @@ class StatusWorker extends Worker<JobData> {
     await this.getBackend().close(true);
   }
 
+  protected override handleCompleted(
+    ...[result, job, token, fetchNext, ...rest]: Parameters<Worker<JobData>["handleCompleted"]>
+  ): ReturnType<Worker<JobData>["handleCompleted"]> {
+    return super.handleCompleted(result, job, token, this.#inTurn(fetchNext), ...rest);
+  }
+
   protected override async handleFailed(
-    ...[error, job, ...rest]: Parameters<Worker<JobData>["handleFailed"]>
+    ...[error, job, token, fetchNext, ...rest]: Parameters<Worker<JobData>["handleFailed"]>
   ): ReturnType<Worker<JobData>["handleFailed"]> {
     if (job.deferredFailure && error instanceof UnrecoverableError) {
       await this.buryStalled(job, job.deferredFailure);
     }
-    return super.handleFailed(error, job, ...rest);
+    return super.handleFailed(error, job, token, this.#inTurn(fetchNext), ...rest);
+  }
+
+  /** The end of a job brings the next one along; not to a worker that sits out: it then asks, and waits. */
+  #inTurn(fetchNext: () => boolean = () => true): () => boolean {
+    return () => performance.now() >= this.#satOutAt + SIT_OUT_MS && fetchNext();
   }
 }
 

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Job } from "bullmq";
+import type { JobSettings } from "./settings.js";
 
-/** How long a job stays away at most that was refused its last run: the process that was to call it up has died. */
-const AWAY_MS = 15_000;
+/** Times that a last run looks whether others still are refused: then it begins, for they cannot be this process's alone. */
+const LOOKS = 20;
 
 /**
  * The last run that a job may have (it was taken over from dead workers as often as it may be) is alone of its kind in a
@@ -14,22 +15,27 @@ export class LastRun {
   #refusals = 0;
   /** Jobs that are being given back. */
   #leaving = 0;
-  readonly #away: Job[] = [];
+  /** Those that were, by id: they are delayed, and no other worker has them before their time. */
+  readonly #away = new Map<string, Job>();
+  #keeping: NodeJS.Timeout | undefined;
 
-  constructor(private readonly quietMs: number) {}
+  constructor(private readonly settings: JobSettings["lastRun"]) {}
 
   /** True for one caller at a time. */
   begin(): boolean {
     if (this.#busy) return false;
     this.#busy = true;
+    this.#keeping = setInterval(() => {
+      this.#keepAway();
+    }, this.settings.awayMs / 3);
     return true;
   }
 
-  /** Resolves when those that were taken together with this one are given back. Each is refused once, so there is an end. */
+  /** Resolves when those that were taken together with this one are given back. */
   async alone(): Promise<void> {
-    for (let seen = -1; seen !== this.#refusals || this.#leaving > 0;) {
+    for (let look = 0, seen = -1; look < LOOKS && (seen !== this.#refusals || this.#leaving > 0); look += 1) {
       seen = this.#refusals;
-      await pause(this.quietMs);
+      await pause(this.settings.quietMs);
     }
   }
 
@@ -38,8 +44,8 @@ export class LastRun {
     this.#refusals += 1;
     this.#leaving += 1;
     try {
-      await job.moveToDelayed(now + AWAY_MS, token);
-      this.#away.push(job);
+      await job.moveToDelayed(now + this.settings.awayMs, token);
+      if (job.id !== undefined) this.#away.set(job.id, job);
     } finally {
       this.#leaving -= 1;
     }
@@ -48,11 +54,17 @@ export class LastRun {
 
   end(): void {
     this.#busy = false;
+    clearInterval(this.#keeping);
     this.#callUp();
   }
 
-  /** One that another has called up, or that was cancelled, is not there to be; while Redis is away it comes by itself. */
+  /** One that is not delayed any more was cancelled, or came by itself while Redis could not be told: it is no longer ours. */
+  #keepAway(): void {
+    for (const [id, job] of this.#away) job.changeDelay(this.settings.awayMs).catch(() => this.#away.delete(id));
+  }
+
   #callUp(): void {
-    for (const job of this.#away.splice(0)) void job.promote().catch(() => undefined);
+    for (const job of this.#away.values()) void job.promote().catch(() => undefined);
+    this.#away.clear();
   }
 }

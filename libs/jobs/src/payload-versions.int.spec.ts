@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError, LIMITS } from "#core";
 import type { JobSettings } from "./settings.js";
@@ -73,6 +74,31 @@ test.each([1, 4])("between old workers with %d jobs at once, a new one soon gets
   expect(newRan).toHaveLength(11);
   // By luck each of three would be tried for a job as often as the others; an order that is unfair tries 10 and more.
   expect(reports.length).toBeLessThan(60);
+});
+
+test("a new worker gets its own beside an old one that is busy", async () => {
+  const reports: RunReport[] = [];
+  const concurrency = { insert: 4 };
+  const busy = async (): Promise<void> => pause(5);
+  await bench.workers({ insert: busy }, { concurrency, onRun: (report) => reports.push(report) });
+  const [older, newer] = [bench.client(), bench.client(next)];
+  let over = false;
+  const load = Array.from({ length: 12 }, async (_, writer) => {
+    while (!over) await older.submitAndWait(request("insert", "old", { memory: `mem_${writer}` }), 10_000);
+  });
+  const newRan: unknown[] = [];
+  await startNew(newRan);
+  for (let job = 0; job < 10; job += 1) {
+    expect((await newer.submitAndWait(request("insert", { text: job }, { memory: "mem_new" }), 20_000)).state).toBe(
+      "completed",
+    );
+  }
+  over = true;
+  await Promise.all(load);
+  const handedOn = reports.filter(({ outcome }) => outcome === "requeued").length;
+  expect(newRan).toEqual(expect.arrayContaining(Array.from({ length: 10 }, (_, job) => ({ text: job }))));
+  // By turns it would be ten; where the old one always is the first to ask, a job is tried a second long, again and again.
+  expect(handedOn).toBeLessThan(40);
 });
 
 test.each([

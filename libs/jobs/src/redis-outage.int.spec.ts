@@ -1,9 +1,11 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { readdir, stat, truncate } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError, randomId, systemClock } from "#core";
 import { Worker } from "bullmq";
 import { createJobClient } from "./job-client.js";
+import { jobKeys } from "./keys.js";
 import { requeueActive } from "./requeue-active.js";
 import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 
@@ -172,6 +174,20 @@ test("workers resume after an outage, and no acknowledged job is lost", async ()
   await bench.redis.start();
   for (const id of ids) await untilState(client, id, "completed");
   expect([...effects.keys()].sort()).toEqual([...ids].sort());
+});
+
+test("a worker sweeps on after a connection that ended under a sweep", async () => {
+  await bench.workers({ insert: async () => undefined });
+  const workers = `${jobKeys(bench.settings.prefix).lane("batch")}:workers`;
+  const bare = bench.bare();
+  const registered = async (): Promise<true | undefined> => (await bare.zcard(workers)) > 0 || undefined;
+  await until(registered);
+  bench.redis.freeze();
+  await pause(4 * bench.settings.sweepMs);
+  await bench.redis.kill();
+  await bench.redis.start();
+  await bare.del(workers);
+  await until(registered);
 });
 
 test("a job whose end Redis took and lost in a crash ends again", async () => {

@@ -196,8 +196,11 @@ export interface JobSettings {
   readonly idempotencyMs: number;
   /** Pace at which a process makes up for others that died between two steps of admission. */
   readonly sweepMs: number;
-  /** A job's last run begins when no other was refused one for so long. */
-  readonly lastRunQuietMs: number;
+  /**
+   * A job's last run begins when no other was refused one for `quietMs`. Those that were stay away for `awayMs` if the process
+   * dies that is to call them up.
+   */
+  readonly lastRun: { readonly quietMs: number; readonly awayMs: number };
   readonly lanes: Readonly<Record<LaneName, LaneSettings>>;
   readonly webhooks: WebhookSettings;
   /** How payloads of older releases are read. */
@@ -227,7 +230,7 @@ export const JOB_SETTINGS: JobSettings = {
   keepQueuedMs: 2 * RETENTION_SECONDS.failedJob * 1_000,
   idempotencyMs: RETENTION_SECONDS.idempotency * 1_000,
   sweepMs: 2_000,
-  lastRunQuietMs: 500,
+  lastRun: { quietMs: 500, awayMs: 15_000 },
   lanes: LANE_SETTINGS,
   webhooks: WEBHOOKS,
   upgrades: PAYLOAD_UPGRADES,

@@ -139,7 +139,7 @@ function freshSettings(): JobSettings {
     callTimeoutMs: 1_500,
     connectGraceMs: 1_000,
     sweepMs: 100,
-    lastRunQuietMs: 100,
+    lastRun: { quietMs: 100, awayMs: 1_500 },
     lanes: {
       interactive: { ...JOB_SETTINGS.lanes.interactive, resendMs: 200, lostMs: 400 },
       batch: { ...JOB_SETTINGS.lanes.batch, resendMs: 200, lostMs: 400 },

@@ -9,6 +9,7 @@ import {
   termWeights,
 } from "#scoring";
 import { BestFirst, byRank, type Ranked } from "../best-first.js";
+import { leftModel } from "../distributed/left-model.js";
 import type { PointSource } from "../distributed/point-ledger.js";
 import { withoutEnded } from "./ended-states.js";
 import { selectionOf } from "./filter-conditions.js";
@@ -67,6 +68,7 @@ export class QdrantLexicalIndex implements LexicalIndex {
     const collection = await collections.find(model);
     const refs = states.map(({ id, born }) => ({ id, born, field: read.field }));
     const stored = collection && (await scoresOf(connection, namedPoints(collection, scope, refs), sparseQuery(terms)));
+    if (stored?.every(Number.isNaN) !== false) await this.#stillOn(scope, model, read);
     return Float64Array.from(states, (state, index) => {
       const value = weighed.get(stateKey(state)) ?? stored?.[index] ?? 0;
       return Number.isNaN(value) ? 0 : value;
@@ -97,7 +99,16 @@ export class QdrantLexicalIndex implements LexicalIndex {
         ...bounds,
         exact: true,
       }));
+    if (stored === undefined || stored.length === 0) await this.#stillOn(scope, model, read);
     return merge(stored ?? [], weighed).slice(0, bounds.limit);
+  }
+
+  /**
+   * Where nothing was found under a model that was read earlier in the query, the memory may have left it, and its points be gone.
+   * @throws EspalierError `revision_conflict`
+   */
+  async #stillOn(scope: MemoryScope, model: string, { query }: LexicalRead): Promise<void> {
+    if (query !== undefined && (await this.parts.ledger.memory(scope)).model !== model) throw leftModel(scope, model);
   }
 
   /** Those of named states that wait: where few wait at all, all of them. */
