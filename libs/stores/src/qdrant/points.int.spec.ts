@@ -41,6 +41,13 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
     expect(found.map(({ key }) => key.pathKey)).toEqual(paths(60).slice(0, 7));
   });
 
+  test("a memory with more points than a request names is removed whole, and counted", async () => {
+    const stores = open();
+    await alike(stores, LIMITS.storePoints + 100);
+    const { vectors } = await stores.tree.deleteMemory(SCOPE);
+    expect(vectors).toBe(LIMITS.storePoints + 100);
+  });
+
   test("a query that finds nothing under a model that its memory left is told, and does not answer nothing", async () => {
     const stores = open();
     await alike(stores, 3);
