@@ -17,7 +17,12 @@ export async function deleteMemoryPoints(
 }
 
 async function deleteFrom(connection: QdrantConnection, name: string, scope: MemoryScope): Promise<number> {
-  const page = { filter: { must: ofMemory(scope) }, limit: LIMITS.storePoints, with_payload: false, with_vector: false };
+  const page = {
+    filter: { must: ofMemory(scope) },
+    limit: LIMITS.storePoints,
+    with_payload: false,
+    with_vector: false,
+  };
   let deleted = 0;
   try {
     // By pages: all at once takes longer than a call may, from some hundred thousand points on. Nobody adds any.
