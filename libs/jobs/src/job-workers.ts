@@ -164,7 +164,6 @@ function openWorker(queueDeps: Omit<RunDeps, "sitOut">, concurrency: number): St
 class StatusWorker extends Worker<JobData> {
   buryStalled: (job: Job<JobData>, reason: string) => Promise<void> = () => Promise.resolve();
   onTurn: (queue: QueueName) => void = ignore;
-  #sittingOut: Promise<void> = Promise.resolve();
   #satOutAt = -Infinity;
 
   /** The next turns wait, so that another worker is the first to have one; a tenth of the time at most, or it answers false. */
@@ -172,14 +171,14 @@ class StatusWorker extends Worker<JobData> {
     const now = performance.now();
     if (now < this.#satOutAt + SIT_OUT_EVERY_MS) return false;
     this.#satOutAt = now;
-    this.#sittingOut = pause(SIT_OUT_MS);
     return true;
   }
 
   protected override async moveToActive(
     ...request: Parameters<Worker<JobData>["moveToActive"]>
   ): ReturnType<Worker<JobData>["moveToActive"]> {
-    await this.#sittingOut;
+    const leftMs = this.#sittingOutMs();
+    if (leftMs > 0) await pause(leftMs);
     const job = await super.moveToActive(...request);
     this.onTurn(this.name as QueueName);
     return job;
@@ -208,7 +207,12 @@ class StatusWorker extends Worker<JobData> {
 
   /** The end of a job brings the next one along; not to a worker that sits out: it then asks, and waits. */
   #inTurn(fetchNext: () => boolean = () => true): () => boolean {
-    return () => performance.now() >= this.#satOutAt + SIT_OUT_MS && fetchNext();
+    return () => this.#sittingOutMs() <= 0 && fetchNext();
+  }
+
+  /** How long it still sits out; 0 or less: it does not. */
+  #sittingOutMs(): number {
+    return this.#satOutAt + SIT_OUT_MS - performance.now();
   }
 }
 
