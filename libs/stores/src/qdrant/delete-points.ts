@@ -3,6 +3,7 @@ import type { Collections } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
 import { isNotFound } from "./errors.js";
 import { ofMemory } from "./filter-conditions.js";
+import { removePoints } from "./named-points.js";
 
 /** Removes a memory's points from those of our collections that `isMeant`. Answers the count. Two requests for a thousand points. */
 export async function deleteMemoryPoints(
@@ -29,9 +30,8 @@ async function deleteFrom(connection: QdrantConnection, name: string, scope: Mem
     for (;;) {
       const { points } = await connection.send("looking for points", (client) => client.scroll(name, page));
       if (points.length === 0) return deleted;
-      const ids = points.map(({ id }) => id);
-      await connection.send("removing points", (client) => client.delete(name, { points: ids, wait: true }));
-      deleted += ids.length;
+      await removePoints(connection, { collection: { name }, ids: points.map(({ id }) => String(id)) });
+      deleted += points.length;
     }
   } catch (error) {
     // Another process removed the whole collection meanwhile.

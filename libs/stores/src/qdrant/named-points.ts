@@ -105,7 +105,10 @@ export async function writeEnds(
   }
 }
 
-export async function removePoints(connection: QdrantConnection, { collection, ids }: NamedPoints): Promise<void> {
+export async function removePoints(
+  connection: QdrantConnection,
+  { collection, ids }: { readonly collection: Pick<Collection, "name">; readonly ids: readonly string[] },
+): Promise<void> {
   await inPages(ids, (page) =>
     connection.send("removing points", (client) => client.delete(collection.name, { points: [...page], wait: true })),
   );
