@@ -1,6 +1,7 @@
 import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import type { NodeFilter } from "#core";
+import type { LexicalScores, VectorScores } from "../ports.js";
 import { ListedSources, type ListedNode } from "../testing/listed-sources.js";
 import { HybridScorer } from "./hybrid.js";
 import { LexicalScorer } from "./lexical.js";
@@ -130,42 +131,32 @@ test("hybrid asks for the terms once when no other node can be lifted by them", 
 function knownSources(values: readonly { readonly id: string; readonly cosine: number; readonly terms: number }[]) {
   const { embedder } = new ListedSources([]);
   const keyOf = (id: string) => ({ id, born: 1, type: "POI", parentId: null, pathKey: id, depth: 1 });
-  const by = (side: "cosine" | "terms") => (least: number) =>
+  const by = (side: "cosine" | "terms", least: number) =>
     values
       .map((node) => ({ key: keyOf(node.id), value: node[side] }))
       .filter(({ value }) => value > least)
       .sort((left, right) => right.value - left.value || (left.key.pathKey < right.key.pathKey ? -1 : 1));
   const of = (side: "cosine" | "terms", states: readonly { readonly id: string }[]) =>
     Float64Array.from(states, ({ id }) => values.find((node) => node.id === id)?.[side] ?? 0);
-  const asked: { readonly above: number; readonly limit?: number }[] = [];
-  return {
-    asked,
-    embedder,
-    vectors: {
-      scores: async (_field: string, _vector: Float32Array, states: readonly { readonly id: string }[]) =>
-        of("cosine", states),
-      topK: async (
-        _field: string,
-        _vector: Float32Array,
-        _filter: NodeFilter,
-        { limit }: { readonly limit: number },
-      ) => ({
-        rows: by("cosine")(0).slice(0, limit),
-        approximate: false,
-      }),
-      missing: async () => [],
-      keep: async () => undefined,
-    },
-    lexical: {
-      statistics: async () => ({ documents: 100, frequencies: new Map([["red", 10]]) }),
-      scores: async (_field: string, _terms: unknown, states: readonly { readonly id: string }[]) =>
-        of("terms", states),
-      matches: async (_field: string, _terms: unknown, _filter: NodeFilter, options: (typeof asked)[number]) => {
-        asked.push(options);
-        return by("terms")(options.above).slice(0, options.limit);
-      },
+  const asked: Parameters<LexicalScores["matches"]>[3][] = [];
+  const vectors: VectorScores = {
+    scores: async (_field, _vector, states) => of("cosine", states),
+    topK: async (_field, _vector, _filter, { limit }) => ({
+      rows: by("cosine", 0).slice(0, limit),
+      approximate: false,
+    }),
+    missing: async () => [],
+    keep: async () => undefined,
+  };
+  const lexical: LexicalScores = {
+    statistics: async () => ({ documents: 100, frequencies: new Map([["red", 10]]) }),
+    scores: async (_field, _terms, states) => of("terms", states),
+    matches: async (_field, _terms, _filter, options) => {
+      asked.push(options);
+      return by("terms", options.above).slice(0, options.limit);
     },
   };
+  return { asked, embedder, vectors, lexical };
 }
 
 function parts({ embedder, vectors, lexical }: ListedSources): Pick<ListedSources, "embedder" | "vectors" | "lexical"> {
