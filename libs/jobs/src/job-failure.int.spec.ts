@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError } from "#core";
+import { jobKeys } from "./keys.js";
+import { openQueue } from "./open-queue.js";
 import type { RunReport } from "./run-job.js";
 import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 import type { JobEvent } from "./types.js";
@@ -204,18 +206,30 @@ test("a job that stalls more often than allowed is dead, with its reason", async
 
 test("a crash between the end and BullMQ's closing of the job does not run it again", async () => {
   let runs = 0;
-  await bench.workers({ insert: async () => ++runs });
+  const outcomes: string[] = [];
+  await bench.workers({ insert: async () => ++runs }, { onRun: ({ outcome }) => outcomes.push(outcome) });
   const client = bench.client();
-  const { id } = await client.submitAndWait(request("insert"), 5_000);
-  const queue = `{${bench.settings.prefix}-insert}:insert`;
-  const bare = bench.bare();
-  await until(async () => (await client.counts()).insert["completed"] === 1);
-  await bare.zrem(`${queue}:completed`, `ten_a.${id}`);
-  await bare.lpush(`${queue}:wait`, `ten_a.${id}`);
-  await bare.zadd(`${queue}:marker`, 0, "0");
-  await until(async () => (await client.counts()).insert["completed"] === 1);
+  const { id, createdAt } = await client.submitAndWait(request("insert"), 5_000);
+  const token = `ten_a.${id}`;
+  const queue = openQueue(bench.bare(), jobKeys(bench.settings.prefix), bench.settings, "insert");
+  await until(async () => (await queue.getJob(token)) === undefined);
+  await queue.add("insert", { tenant: "ten_a", memory: "mem_1", id, createdAt, payload: {} }, { jobId: token });
+  await until(() => outcomes.length === 2);
+  await queue.close();
+  expect(outcomes).toEqual(["completed", "skipped"]);
   expect(runs).toBe(1);
   expect(await client.get("ten_a", id)).toMatchObject({ result: 1, attempts: 1 });
+});
+
+test("of a completed job nothing is left but its status, which has its result", async () => {
+  await bench.workers({ insert: async () => "stored" });
+  const client = bench.client();
+  const { id } = await client.submitAndWait(request("insert", { text: "kept by nobody" }), 5_000);
+  const keys = (): Promise<string[]> => bench.bare().keys(`*${id}*`);
+  const status = `${bench.settings.prefix}:{ten_a}:job:${id}`;
+  await until(async () => (await keys()).every((key) => key === status));
+  expect(await keys()).toEqual([status]);
+  expect(await client.get("ten_a", id)).toMatchObject({ state: "completed", result: "stored" });
 });
 
 test("a worker that stops drains what runs", async () => {

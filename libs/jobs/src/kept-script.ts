@@ -22,7 +22,7 @@ const DROPPED = 100;
  */
 export const KEEP = `
 local function keep(state, budget, texts, followed, keepMs)
-  local id = string.match(KEYS[1], '[^:]+$')
+  local id = string.match(KEYS[1], '.*:(.*)')
   local own = string.sub(KEYS[1], 1, -5 - #id)
   local kept = own .. ((state == 'failed' or state == 'dead') and 'kept:failed' or 'kept:ended')
   local function parts(entry) return string.match(entry or '0:0:', '^(%d+):(%d+):(.*)$') end

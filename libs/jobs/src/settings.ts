@@ -249,11 +249,11 @@ export function keepEnded(
 }
 
 /**
- * What BullMQ itself keeps of ended jobs, payloads included, whose ever they are: ours is the status, this is for people who
- * look into the queues.
+ * What BullMQ itself keeps of ended jobs, payloads included, whose ever they are. Of completed ones nothing: their status has
+ * what anybody asks for (ADR 158). Failed ones are for people who look into the queues.
  */
 export const QUEUE_RETENTION = {
-  completed: { age: RETENTION_SECONDS.job, count: 1_000 },
+  completed: { count: 0 },
   failed: { age: RETENTION_SECONDS.failedJob, count: 1_000 },
   /** Length of BullMQ's own event stream of a queue. */
   events: 2_000,

@@ -237,10 +237,11 @@ export class Admission {
   async #lookAfter(lane: Lane, job: Released): Promise<void> {
     const { kind, data } = JSON.parse(job.data) as Waiting;
     const { redis, keys } = this.#options;
+    // In this order: a job leaves its queue after its status has its end, so that one without either has never been there.
+    const queued = await this.queue(kind).getJob(job.id);
     const [state, held] = await redis.hmget(keys.job(data.tenant, data.id), "state", "held");
     const over = state === null || state === undefined || isEnded(state as JobState) || typeof held === "string";
     if (over) return this.#deliver(await lane.finish(job.id));
-    const queued = await this.queue(kind).getJob(job.id);
     if (queued === undefined) return this.#deliver([job]);
     if (queued.finishedOn !== undefined) {
       // Its queue gave it up while Redis took no word of that: to whoever asks for the job it has not ended.

@@ -26,7 +26,7 @@ export class QueueReadings implements QueueAges, Pick<JobClient, "counts"> {
     return this.#perQueue(async (kind, queue) => {
       const now = clock.now();
       const [counts, due, dead] = await Promise.all([
-        queue.getJobCounts("waiting", "prioritized", "active", "delayed", "completed", "failed"),
+        queue.getJobCounts("waiting", "prioritized", "active", "delayed", "failed"),
         queue.getDelayedCount(now),
         redis.zcount(keys.dead(kind), now - settings.keepFailedMs, "+inf"),
       ]);
