@@ -91,7 +91,9 @@ function expectSame(asked: string, one: QueryResult, other: QueryResult): void {
 async function relayAll(profile: Profile, models: EmbeddingModels): Promise<void> {
   const { outbox, points } = profile.stores.apart!;
   for (;;) {
-    const rows = await outbox.claim(TENANT, { id: randomId("job"), rows: 64, tokens: 100_000, leaseMs: 60_000 });
+    const claim = { id: randomId("job"), rows: 64, tokens: 100_000, leaseMs: 60_000 };
+    await outbox.claim(TENANT, claim);
+    const rows = await outbox.claimed(claim.id, claim.leaseMs);
     if (rows.length === 0) return;
     const embedder = await models.get(models.default);
     for (const [memory, own] of Map.groupBy(rows, ({ scope }) => scope.memory)) {

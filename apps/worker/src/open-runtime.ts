@@ -64,6 +64,10 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
   const stores = options.openStores?.() ?? openStoresOf(config, systemClock);
   opened.defer(() => stores.close());
   const models = { modelsFolder: config.modelsFolder, now: () => performance.now(), ...hooksOf(metrics) };
+  const embeddingModels = await openEmbeddingModels(config.embedding, models);
+  opened.defer(() => embeddingModels.close());
+  const entailer = config.entailment && entailerOnDemand(config.entailment, models);
+  opened.defer(() => entailer?.close());
   const timed = <T extends object>(store: string, target: T): T =>
     timeCalls(target, ({ op, milliseconds }) => {
       metrics.storeCall({ store, op, milliseconds });
@@ -79,8 +83,8 @@ export async function openRuntime(config: WorkerConfig, options: RuntimeOptions)
       meter.spent(tenant, tokens);
     }),
     limits,
-    embeddingModels: await openEmbeddingModels(config.embedding, models),
-    ...(config.entailment !== undefined && { entailer: entailerOnDemand(config.entailment, models) }),
+    embeddingModels,
+    ...(entailer !== undefined && { entailer: () => entailer.get() }),
     ...(stores.apart !== undefined && {
       apart: { outbox: timed("outbox", stores.apart.outbox), points: timed("points", stores.apart.points) },
     }),

@@ -165,8 +165,20 @@ test("a folder without an entailment model is refused before anything is loaded,
 
 test("an entailment server that is away when a process starts is asked again when the model is wanted again", async () => {
   const away = entailerOnDemand({ provider: "tei", url: "http://127.0.0.1:9" }, options);
-  await expect(away()).rejects.toMatchObject({ code: "model_unavailable" });
-  await expect(away()).rejects.toMatchObject({ code: "model_unavailable" });
+  await expect(away.get()).rejects.toMatchObject({ code: "model_unavailable" });
+  await expect(away.get()).rejects.toMatchObject({ code: "model_unavailable" });
   const there = entailerOnDemand({ provider: "tei", url: server.url }, options);
-  expect(await there()).toBe(await there());
+  expect(await there.get()).toBe(await there.get());
+});
+
+test("models that are closed are not opened again", async () => {
+  const models = await openEmbeddingModels({ provider: "local" }, options);
+  const { model } = await models.get(models.default);
+  await models.close();
+  await expect(models.get(models.default)).rejects.toMatchObject({ code: "model_unavailable" });
+  await expect(model.embed(["a conference"])).rejects.toMatchObject({ code: "model_unavailable" });
+  const entailer = entailerOnDemand({ provider: "local", model: "test/fixtures/tiny-nli" }, options);
+  await entailer.get();
+  await entailer.close();
+  await expect(entailer.get()).rejects.toMatchObject({ code: "model_unavailable" });
 });

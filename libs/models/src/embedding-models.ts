@@ -42,7 +42,8 @@ export class EmbeddingModels {
   readonly #options: EmbeddingModelsOptions;
   readonly #default: Reference;
   readonly #processCache = embeddingProcessCache();
-  /** Fronts by id; a local model that falls out is freed with the last job that uses it. */
+  #closed = false;
+  /** Fronts by id; a local model that falls out is freed as garbage, when no job uses it any more. */
   readonly #open = new LRUCache<string, Promise<Embedder>>({ max: LIMITS.openModels });
 
   constructor(config: EmbeddingConfig, options: EmbeddingModelsOptions, reference: Reference) {
@@ -95,6 +96,7 @@ export class EmbeddingModels {
    * @throws `model_unknown`, `model_unavailable`, or what the server answers to a first text.
    */
   async get(id: string): Promise<Embedder> {
+    if (this.#closed) throw new EspalierError("model_unavailable", "The models of this process are closed.");
     const open = this.#open.get(id);
     if (open !== undefined) return open;
     const reference = await this.#refer(id);
@@ -108,6 +110,14 @@ export class EmbeddingModels {
       if (this.#open.peek(reference.id) === opening) this.#open.delete(reference.id);
       throw error;
     }
+  }
+
+  /** Frees what the open models hold, and opens no more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    await Promise.allSettled(open.map(async (embedder) => (await embedder).model.close?.()));
   }
 
   async #front({ open }: Reference): Promise<Embedder> {

@@ -14,18 +14,33 @@ export interface EntailerOptions extends ModelHooks {
   readonly patience?: Patience;
 }
 
+/** An entailment model that may not have been opened yet. */
+export interface EntailerOnDemand {
+  get(): Promise<Entailer>;
+  /** Frees what it holds, and opens it no more. */
+  close(): Promise<void>;
+}
+
 /**
  * The front of the configured entailment model for a process that must start without it: opened when first asked for, once;
  * after a failure (a server that is away) the next call tries again.
  */
-export function entailerOnDemand(config: ModelConfig, options: EntailerOptions): () => Promise<Entailer> {
+export function entailerOnDemand(config: ModelConfig, options: EntailerOptions): EntailerOnDemand {
   let opening: Promise<Entailer> | undefined;
-  return () => {
-    opening ??= openEntailer(config, options).catch((error: unknown) => {
-      opening = undefined;
-      throw error;
-    });
-    return opening;
+  let closed = false;
+  return {
+    get: async () => {
+      if (closed) throw new EspalierError("model_unavailable", "The models of this process are closed.");
+      opening ??= openEntailer(config, options).catch((error: unknown) => {
+        opening = undefined;
+        throw error;
+      });
+      return opening;
+    },
+    close: async () => {
+      closed = true;
+      await (await opening?.catch(() => undefined))?.model.close?.();
+    },
   };
 }
 

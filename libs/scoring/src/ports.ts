@@ -26,6 +26,8 @@ export interface EmbeddingModel {
   countTokens(text: string): number;
   /** One embedding per text, in order; O(tokens). Empty texts are not allowed. */
   embed(texts: readonly string[], signal?: AbortSignal): Promise<readonly Embedding[]>;
+  /** Frees what it holds, once a call under way is over; absent: nothing. */
+  close?(): Promise<void>;
 }
 
 /** Probabilities of the three labels; they sum to 1. */
@@ -45,6 +47,8 @@ export interface EntailmentModel {
     pairs: readonly { readonly premise: string; readonly hypothesis: string }[],
     signal?: AbortSignal,
   ): Promise<readonly EntailmentProbabilities[]>;
+  /** Frees what it holds, once a call under way is over; absent: nothing. */
+  close?(): Promise<void>;
 }
 
 /** Persistent cache of vectors by text hash (SHA-256 of model id + text), of one tenant. Batched: one call for all keys. */

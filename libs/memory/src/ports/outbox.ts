@@ -28,6 +28,9 @@ export interface OutboxRow extends PointRef {
   readonly failures: number;
 }
 
+/** A row as whoever claims it is told. */
+export type ClaimedRow = Omit<OutboxRow, "text">;
+
 /** Rows of one tenant that are free to be claimed. */
 export interface TenantBacklog {
   readonly tenant: string;
@@ -66,12 +69,12 @@ export interface Outbox {
   backlog(limit: number, rowsPerTenant?: number): Promise<readonly TenantBacklog[]>;
   /**
    * Claims rows of a tenant, oldest first: at most `rows`, and no more after `tokens` are reached. A row has one claim at a
-   * time; after `leaseMs` without an end it is free again. One statement.
+   * time; after `leaseMs` without an end it is free again. What the rows say is told by `claimed`. One statement.
    */
   claim(
     tenant: string,
     claim: { readonly id: string; readonly rows: number; readonly tokens: number; readonly leaseMs: number },
-  ): Promise<readonly OutboxRow[]>;
+  ): Promise<readonly ClaimedRow[]>;
   /** The rows of a claim that are still to do and still its own; extends its lease. */
   claimed(id: string, leaseMs: number): Promise<readonly OutboxRow[]>;
   /** Frees rows of a claim: at once, or after `afterMs`. */

@@ -50,18 +50,24 @@ export class LocalEmbeddingModel implements EmbeddingModel {
     const { id, weights } = await readModelFolder(path);
     const tokenizer = await ModelTokenizer.open(path);
     const pooling = await readPooling(path);
-    const session = await OnnxSession.open(weights, id, options);
     const maxTokens = await readMaxTokens(path);
-    // The graph may leave its last dimension open, so the model itself is asked.
-    const { dims } = await session.run(tokenizer.windows("dimension", maxTokens), tokenizer.padId);
-    const dimension = dims[2];
-    if (dims.length !== 3 || dimension === undefined) {
+    const session = await OnnxSession.open(weights, id, options);
+    try {
+      // The graph may leave its last dimension open, so the model itself is asked.
+      const { dims } = await session.run(tokenizer.windows("dimension", maxTokens), tokenizer.padId);
+      const dimension = dims[2];
+      if (dims.length === 3 && dimension !== undefined) {
+        return new LocalEmbeddingModel({ id, maxTokens, dimension, session, tokenizer, pooling });
+      }
+      const shape = dims.join("x");
       throw new EspalierError(
         "model_bad_output",
-        `The model ${id} answers ${dims.join("x")} numbers, not texts x tokens x dimension: it is not a sentence encoder.`,
+        `The model ${id} answers ${shape} numbers, not texts x tokens x dimension: it is not a sentence encoder.`,
       );
+    } catch (error) {
+      await session.close();
+      throw error;
     }
-    return new LocalEmbeddingModel({ id, maxTokens, dimension, session, tokenizer, pooling });
   }
 
   countTokens(text: string): number {
@@ -83,8 +89,9 @@ export class LocalEmbeddingModel implements EmbeddingModel {
   }
 
   async #embedBatch(batch: readonly Window[]): Promise<readonly Float32Array[]> {
-    const { data, width } = await this.#session.run(batch, this.#tokenizer.padId);
+    const { data, dims } = await this.#session.run(batch, this.#tokenizer.padId);
     const { dimension } = this;
+    const width = dims[1] ?? 0;
     return batch.map(({ ids }, row) => {
       const tokens = this.#pooling === "first" ? 1 : ids.length;
       const start = row * width * dimension;

@@ -1,6 +1,11 @@
 import { EspalierError } from "#core";
 import * as tokenizers from "@huggingface/tokenizers";
+import { LRUCache } from "lru-cache";
 import { readModelJson } from "./model-folder.js";
+
+/** Texts whose tokens are kept at most, and bytes of both, about. */
+const KNOWN_TEXTS = 1_024;
+const KNOWN_BYTES = 4 * 1024 * 1024;
 
 /** The part of the library's tokenizer that is used here: its own declarations do not resolve under `nodenext`. */
 interface LibraryTokenizer {
@@ -27,6 +32,12 @@ export class ModelTokenizer {
   /** Special tokens around a single text, and around and between a pair. */
   readonly #single: { readonly before: readonly number[]; readonly after: readonly number[] };
   readonly #specialsOfPair: number;
+  /** Texts are counted before they are embedded, some hundred at a time. */
+  readonly #known = new LRUCache<string, readonly number[]>({
+    max: KNOWN_TEXTS,
+    maxSize: KNOWN_BYTES,
+    sizeCalculation: (ids, text) => 8 * ids.length + 2 * text.length + 1,
+  });
   /** Id that fills a batch; masked, so any would do, but the model's own is in its vocabulary. */
   readonly padId: number;
 
@@ -54,13 +65,14 @@ export class ModelTokenizer {
 
   /** Tokens of a text with the special ones. */
   count(text: string): number {
-    return this.#tokenizer.encode(text).ids.length;
+    const { before, after } = this.#single;
+    return before.length + this.#idsOf(text).length + after.length;
   }
 
   /** The text in consecutive windows of at most `maxTokens` tokens each, special ones included; at least one. */
   windows(text: string, maxTokens: number): readonly Encoded[] {
     const { before, after } = this.#single;
-    const ids = this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
+    const ids = this.#idsOf(text);
     const room = Math.max(1, maxTokens - before.length - after.length);
     const count = Math.max(1, Math.ceil(ids.length / room));
     return Array.from({ length: count }, (_, index) => {
@@ -87,6 +99,15 @@ export class ModelTokenizer {
     }
     const excess = whole.ids.length - maxTokens;
     return withoutPremiseTail(whole, this.#premiseEnd(whole, premise), excess);
+  }
+
+  /** The tokens of a text without the special ones. */
+  #idsOf(text: string): readonly number[] {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const { ids } = this.#tokenizer.encode(text, { add_special_tokens: false });
+    this.#known.set(text, ids);
+    return ids;
   }
 
   /** Index after the last token of the premise in an encoded pair. */

@@ -1,5 +1,6 @@
 import { fieldText, LIMITS, type MemoryScope } from "#core";
 import type {
+  ClaimedRow,
   Outbox,
   OutboxRow,
   OutboxTask,
@@ -32,7 +33,7 @@ export class InMemoryOutbox implements Outbox {
   async claim(
     tenant: string,
     { id, rows: limit, tokens, leaseMs }: Parameters<Outbox["claim"]>[1],
-  ): Promise<readonly OutboxRow[]> {
+  ): Promise<readonly ClaimedRow[]> {
     this.tables.checkOpen();
     const claimed: StoredRow[] = [];
     let sum = 0;
@@ -49,7 +50,7 @@ export class InMemoryOutbox implements Outbox {
     this.tables.checkOpen();
     const rows = this.outbox.rows.filter(({ claim }) => claim === id);
     this.#replace(rows, (row) => ({ ...row, due: this.#now() + leaseMs }));
-    return rows.map((row) => this.#told(row));
+    return rows.map((row) => ({ ...this.#told(row), text: this.#textOf(row) }));
   }
 
   async release(id: string, afterMs: number): Promise<void> {
@@ -197,10 +198,13 @@ export class InMemoryOutbox implements Outbox {
       .sort((left, right) => (pageKey(left) < pageKey(right) ? -1 : 1));
   }
 
-  #told({ scope, id, born, field, model, task, job, tokens, failures }: StoredRow): OutboxRow {
+  #told({ scope, id, born, field, model, task, job, tokens, failures }: StoredRow): ClaimedRow {
+    return { scope, id, born, field, model, task, tokens, failures, ...(job !== undefined && { job }) };
+  }
+
+  #textOf({ scope, id, born, field, task }: StoredRow): string {
     const state = findState(this.tables.find(scope), { id, born });
-    const text = task === "payload" || state === undefined ? "" : (fieldText(state, field) ?? "");
-    return { scope, id, born, field, model, task, text, tokens, failures, ...(job !== undefined && { job }) };
+    return task === "payload" || state === undefined ? "" : (fieldText(state, field) ?? "");
   }
 
   #replace(rows: readonly StoredRow[], change: (row: StoredRow) => StoredRow): void {

@@ -1,10 +1,10 @@
-/**
- * Columns of a row, of `o`; the text is cut out of `source` (a node's text, or its attributes as JSON) by the reader.
- * A property that is absent is null.
- */
+/** Columns of a row, of `o`. A property that is absent is null. */
 const ROW_COLUMNS = `o.tenant AS tenant, o.memory AS memory, o.id AS id, o.born AS born, o.field AS field, o.model AS model,
-  o.task AS task, o.tokens AS tokens, o.job AS job, o.failures AS failures,
-  CASE o.task WHEN 'vector' THEN CASE o.field WHEN '' THEN n.text ELSE n.attributes END END AS source`;
+  o.task AS task, o.tokens AS tokens, o.job AS job, o.failures AS failures`;
+
+/** What the text of a row is cut from by the reader: its node's text, or its attributes as JSON. */
+const SOURCE_COLUMN =
+  "CASE o.task WHEN 'vector' THEN CASE o.field WHEN '' THEN n.text ELSE n.attributes END END AS source";
 
 /** Tenants that one statement finds. */
 export const NEXT_TENANTS = 16;
@@ -60,8 +60,6 @@ WITH rows, reduce(sums = [0], o IN rows | sums + (last(sums) + o.tokens)) AS sum
 UNWIND range(0, size(rows) - 1) AS at
 WITH rows[at] AS o, at WHERE sums[at] < $tokens
 SET o.claim = $claim, o.due = timestamp() + toInteger($leaseMs)
-WITH o, at
-OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
 RETURN ${ROW_COLUMNS}
 ORDER BY at`,
 
@@ -76,7 +74,7 @@ SET o.due = timestamp() + toInteger($leaseMs)
 WITH o
 MATCH (m:Memory {key: o.memory})
 OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
-RETURN ${ROW_COLUMNS}
+RETURN ${ROW_COLUMNS}, ${SOURCE_COLUMN}
 ORDER BY o.seq, o.key`,
 
   release: `

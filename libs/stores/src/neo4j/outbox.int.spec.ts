@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, jest, test } from "@jest/globals";
 import { LIMITS, type MemoryScope, NODE_FIELD } from "#core";
-import type { NewState, OutboxRow, StoredPoint } from "#memory";
+import type { NewState, ClaimedRow, StoredPoint } from "#memory";
 import { describeWithNeo4j } from "../../../../test/support/neo4j.js";
 import { change, MODEL, newMemory, state } from "../contract/fixtures.js";
 import { describeOutbox, type TreeApart } from "../contract/outbox.contract.js";
@@ -169,7 +169,7 @@ await describeWithNeo4j("Neo4j", (uri) => {
       await end(NEVER);
       await commit(apart, scope, []);
       const [row] = await outbox.claim(scope.tenant, { ...LEASE, id: randomUUID() });
-      expect(row).toMatchObject({ ...told, task: "payload", text: "" });
+      expect(row).toMatchObject({ ...told, task: "payload" });
     });
 
     test("a flood of one tenant hides nobody from the backlog", async () => {
@@ -264,6 +264,6 @@ CREATE (:Outbox {key: $memory + number, tenant: $tenant, waiting: $tenant, memor
   );
 }
 
-const nameOf = ({ scope, id }: OutboxRow): string => `${scope.tenant} ${id}`;
+const nameOf = ({ scope, id }: ClaimedRow): string => `${scope.tenant} ${id}`;
 
-const pointOf = ({ id, born, field }: OutboxRow): StoredPoint => ({ id, born, field });
+const pointOf = ({ id, born, field }: ClaimedRow): StoredPoint => ({ id, born, field });

@@ -1,5 +1,14 @@
 import { LIMITS, type MemoryScope } from "#core";
-import type { Outbox, OutboxRow, OutboxTask, Outstanding, PointExpectation, PointRef, TenantBacklog } from "#memory";
+import type {
+  ClaimedRow,
+  Outbox,
+  OutboxRow,
+  OutboxTask,
+  Outstanding,
+  PointExpectation,
+  PointRef,
+  TenantBacklog,
+} from "#memory";
 import type { Database, Transaction } from "./database.js";
 import { expectation, expected } from "./expected-points.js";
 import { forget, removeRows } from "./delete-memory.js";
@@ -14,12 +23,13 @@ import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
 /** Rows that one transaction of `retry` frees. */
 const RETRIED_ROWS = 5_000;
 
-interface RowColumns extends SourceColumns {
+interface RowColumns {
   readonly tenant: string;
   /** The memory's key. */
   readonly memory: string;
   readonly id: string;
   readonly born: number;
+  readonly field: string;
   readonly model: string;
   readonly task: OutboxTask;
   readonly tokens: number;
@@ -60,7 +70,7 @@ export class Neo4jOutbox implements Outbox {
   async claim(
     tenant: string,
     { id, rows, tokens, leaseMs }: Parameters<Outbox["claim"]>[1],
-  ): Promise<readonly OutboxRow[]> {
+  ): Promise<readonly ClaimedRow[]> {
     const parameters = { lock: lockOf(tenant), tenant, claim: id, rows, tokens, leaseMs };
     const claimed = await this.database.write((transaction) => transaction.run<RowColumns>(OUTBOX.claim, parameters));
     return claimed.map(rowOf);
@@ -68,9 +78,9 @@ export class Neo4jOutbox implements Outbox {
 
   async claimed(id: string, leaseMs: number): Promise<readonly OutboxRow[]> {
     const rows = await this.#ofClaim(id, (transaction) =>
-      transaction.run<RowColumns>(OUTBOX.claimed, { claim: id, leaseMs }),
+      transaction.run<RowColumns & SourceColumns>(OUTBOX.claimed, { claim: id, leaseMs }),
     );
-    return (rows ?? []).map(rowOf);
+    return (rows ?? []).map((row) => ({ ...rowOf(row), text: textOf(row) }));
   }
 
   async release(id: string, afterMs: number): Promise<void> {
@@ -253,10 +263,9 @@ async function tenantsAfter(transaction: Transaction, start: string, limit: numb
   return found.slice(0, limit);
 }
 
-function rowOf({ tenant, memory, id, born, field, model, task, tokens, job, failures, source }: RowColumns): OutboxRow {
+function rowOf({ tenant, memory, id, born, field, model, task, tokens, job, failures }: RowColumns): ClaimedRow {
   const scope = { tenant, memory: memory.slice(tenant.length + 1) };
-  const text = textOf({ field, source });
-  return { scope, id, born, field, model, task, text, tokens, failures, ...(job !== null && { job }) };
+  return { scope, id, born, field, model, task, tokens, failures, ...(job !== null && { job }) };
 }
 
 /** Rows of points, visible at once; states that are not there and fields without a text are left out. */
