@@ -182,3 +182,14 @@ test("models that are closed are not opened again", async () => {
   await entailer.close();
   await expect(entailer.get()).rejects.toMatchObject({ code: "model_unavailable" });
 });
+
+test("models that are just being opened do not hold up who closes them, and are not had", async () => {
+  const models = await openEmbeddingModels({ provider: "local" }, options);
+  const opening = models.get(models.default);
+  await models.close();
+  await expect(opening).rejects.toMatchObject({ code: "model_unavailable" });
+  const entailer = entailerOnDemand({ provider: "local", model: "test/fixtures/tiny-nli" }, options);
+  const entailing = entailer.get();
+  await entailer.close();
+  await expect(entailing).rejects.toMatchObject({ code: "model_unavailable" });
+});

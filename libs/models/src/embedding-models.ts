@@ -10,6 +10,7 @@ import { LRUCache } from "lru-cache";
 import { readdir } from "node:fs/promises";
 import { basename, isAbsolute, join } from "node:path";
 import { hooksOf, type ModelHooks } from "./model-hooks.js";
+import { closeOpened, modelsAreClosed } from "./close-models.js";
 import { LocalEmbeddingModel } from "./onnx/local-embedding-model.js";
 import { isModelFolder, readModelFolder } from "./onnx/model-folder.js";
 import { openAiModelId, openOpenAiEmbeddingModel } from "./openai/open-openai-embedding-model.js";
@@ -96,7 +97,7 @@ export class EmbeddingModels {
    * @throws `model_unknown`, `model_unavailable`, or what the server answers to a first text.
    */
   async get(id: string): Promise<Embedder> {
-    if (this.#closed) throw new EspalierError("model_unavailable", "The models of this process are closed.");
+    if (this.#closed) throw modelsAreClosed();
     const open = this.#open.get(id);
     if (open !== undefined) return open;
     const reference = await this.#refer(id);
@@ -112,16 +113,20 @@ export class EmbeddingModels {
     }
   }
 
-  /** Frees what the open models hold, and opens no more. */
+  /** Frees what the open models hold, and opens no more; does not wait for one that is just being opened. */
   async close(): Promise<void> {
     this.#closed = true;
-    const open = [...this.#open.values()];
+    const openings = [...this.#open.values()];
     this.#open.clear();
-    await Promise.allSettled(open.map(async (embedder) => (await embedder).model.close?.()));
+    await Promise.all(openings.map(closeOpened));
   }
 
   async #front({ open }: Reference): Promise<Embedder> {
     const model = await open();
+    if (this.#closed) {
+      await model.close?.();
+      throw modelsAreClosed();
+    }
     const { now } = this.#options;
     const hooks = hooksOf(this.#options, { model: model.id, kind: "embedding" });
     return new Embedder(model, { processCache: this.#processCache, now, ...hooks });

@@ -3,6 +3,7 @@ import { Entailer, entailmentProcessCache, type EntailmentModel } from "#scoring
 import { basename, isAbsolute, join } from "node:path";
 import { hooksOf, type ModelHooks } from "./model-hooks.js";
 import { LocalEntailmentModel } from "./onnx/local-entailment-model.js";
+import { closeOpened, modelsAreClosed } from "./close-models.js";
 import { PATIENCE, type Patience } from "./server/call-server.js";
 import { TeiEntailmentModel } from "./tei/tei-entailment-model.js";
 
@@ -28,10 +29,16 @@ export interface EntailerOnDemand {
 export function entailerOnDemand(config: ModelConfig, options: EntailerOptions): EntailerOnDemand {
   let opening: Promise<Entailer> | undefined;
   let closed = false;
+  const open = async (): Promise<Entailer> => {
+    const entailer = await openEntailer(config, options);
+    if (!closed) return entailer;
+    await entailer.model.close?.();
+    throw modelsAreClosed();
+  };
   return {
     get: async () => {
-      if (closed) throw new EspalierError("model_unavailable", "The models of this process are closed.");
-      opening ??= openEntailer(config, options).catch((error: unknown) => {
+      if (closed) throw modelsAreClosed();
+      opening ??= open().catch((error: unknown) => {
         opening = undefined;
         throw error;
       });
@@ -39,7 +46,7 @@ export function entailerOnDemand(config: ModelConfig, options: EntailerOptions):
     },
     close: async () => {
       closed = true;
-      await (await opening?.catch(() => undefined))?.model.close?.();
+      if (opening !== undefined) await closeOpened(opening);
     },
   };
 }

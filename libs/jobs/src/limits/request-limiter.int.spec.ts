@@ -75,7 +75,7 @@ test("a refused request writes nothing, and a full bucket is no key", async () =
   expect(await bare.get(bucketOf("ten_b"))).toBe(before);
   expect(await bare.pttl(bucketOf("ten_b"))).toBeGreaterThan(0);
   // It is full again after a microsecond, which Redis keeps as a millisecond.
-  await until(async () => (await bare.exists(bucketOf("ten_a"))) === 0);
+  await until(async () => (await bare.exists(bucketOf("ten_a"))) === 0 || undefined);
 });
 
 test("a clock that was set back, or a limit that was lowered, leaves an empty bucket and no more", async () => {
