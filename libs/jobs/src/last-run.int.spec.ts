@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
+import { LastRun } from "./last-run.js";
 import { openJobBench, request, until, untilState, type JobBench } from "./testing/job-bench.js";
 
 let bench: JobBench;
@@ -83,4 +84,11 @@ test("jobs that were taken over less often run beside each other", async () => {
     },
   });
   for (const id of ids) await untilState(bench.client(), id, "completed");
+});
+
+test("a last run that was left behind keeps no process alive", () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = timers();
+  expect(new LastRun(bench.settings.lastRun).begin()).toBe(true);
+  expect(timers()).toBe(before);
 });

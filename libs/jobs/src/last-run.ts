@@ -28,6 +28,8 @@ export class LastRun {
     this.#keeping = setInterval(() => {
       this.#keepAway();
     }, this.settings.awayMs / 3);
+    // A run that was left behind at a stop never ends.
+    this.#keeping.unref();
     return true;
   }
 
