@@ -3,6 +3,7 @@ export * from "./config.js";
 export * from "./errors.js";
 export * from "./file-variables.js";
 export * from "./ids.js";
+export * from "./in-time.js";
 export * from "./limits.js";
 export * from "./node.js";
 export * from "./rounding.js";

@@ -22,8 +22,7 @@ const DROPPED = 100;
  */
 export const KEEP = `
 local function keep(state, budget, texts, followed, keepMs)
-  local id = string.match(KEYS[1], '.*:(.*)')
-  local own = string.sub(KEYS[1], 1, -5 - #id)
+  local own, id = string.match(KEYS[1], '^(.*)job:(.*)$')
   local kept = own .. ((state == 'failed' or state == 'dead') and 'kept:failed' or 'kept:ended')
   local function parts(entry) return string.match(entry or '0:0:', '^(%d+):(%d+):(.*)$') end
   local before, bytes = parts(redis.call('LINDEX', kept, -1))

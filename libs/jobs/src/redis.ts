@@ -1,5 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from "ioredis";
-import { EspalierError } from "#core";
+import { EspalierError, inTime } from "#core";
 import { LANE_SCRIPTS } from "./admission/lane-scripts.js";
 import { SCRIPTS } from "./scripts.js";
 
@@ -94,17 +94,13 @@ export async function bounded<T>(
   calls: () => Promise<T>,
 ): Promise<T> {
   if (redis.status !== "ready") await connected(redis, limits.connectGraceMs);
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    reject(unavailable(`Redis did not answer within ${limits.callTimeoutMs} ms.`));
-  }, limits.callTimeoutMs);
   try {
-    return await Promise.race([calls(), late]);
+    return await inTime(calls(), limits.callTimeoutMs, () =>
+      unavailable(`Redis did not answer within ${limits.callTimeoutMs} ms.`),
+    );
   } catch (error) {
     if (error instanceof EspalierError) throw error;
     throw unavailable("Redis cannot be reached or refuses the command.", error);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,3 +1,4 @@
+import { inTime } from "#core";
 import type { Dependency } from "../dependencies.js";
 import type { ReadyShape } from "../wire/health.js";
 
@@ -29,14 +30,9 @@ async function checkHealth(dependencies: readonly Dependency[]): Promise<ReadySh
 
 async function check(dependency: Dependency): Promise<ReadyShape["dependencies"][string]> {
   const start = performance.now();
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    reject(new Error("no answer in time"));
-  }, CHECK_TIMEOUT_MS);
-  const state = await Promise.race([dependency.check(), late]).then(
+  const state = await inTime(dependency.check(), CHECK_TIMEOUT_MS, () => new Error("no answer in time")).then(
     () => "up" as const,
     () => "down" as const,
   );
-  clearTimeout(timer);
   return { state, latencyMs: Math.round((performance.now() - start) * 1_000) / 1_000 };
 }

@@ -43,7 +43,7 @@ export class RedisRowBatches implements RowBatches {
   async submit(claim: string): Promise<void> {
     const payload: EmbedRowsPayload = { task: NAME, claim };
     const data: JobData = { tenant: "", memory: "", id: claim, createdAt: this.#clock.now(), payload };
-    await this.#call(() => this.#queue.add(NAME, data, { jobId: queueJobId("", claim), removeOnComplete: true }));
+    await this.#call(() => this.#queue.add(NAME, data, { jobId: queueJobId("", claim) }));
   }
 
   async load(): Promise<ScoreLoad> {

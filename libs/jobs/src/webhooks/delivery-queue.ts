@@ -110,8 +110,8 @@ export class DeliveryQueue {
       refs.map(({ tenant, webhook }) => ({
         name: NAME,
         data: { tenant, memory: "", id: webhook, createdAt, payload: { task: NAME } },
-        // Gone when it ends, so that the next turn can have the same id.
-        opts: { jobId: queueJobId(tenant, webhook), removeOnComplete: true, removeOnFail: true },
+        // Gone however it ends, so that the next turn can have the same id.
+        opts: { jobId: queueJobId(tenant, webhook), removeOnFail: true },
       })),
     );
   }

@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import { Piscina } from "piscina";
-import { EspalierError, LIMITS, type ErrorCode } from "#core";
+import { EspalierError, inTime, LIMITS, type ErrorCode } from "#core";
 import type { Output, SessionAnswer, SessionTask, SessionThreadData } from "./session-thread.js";
 import type { Encoded } from "./tokenizer.js";
 
@@ -71,22 +71,12 @@ export class OnnxSession {
       if (memory) throw this.#failure("model_out_of_memory", "ran out of memory", cause);
       throw this.#failure("model_unavailable", "failed in the runtime", cause);
     });
-    const { output } = await this.#inTime(call);
+    // A call that hangs is left to its thread: the event loop of the process would not show it.
+    const { output } = await inTime(call, LIMITS.modelRequestMs, () =>
+      this.#failure("model_timeout", `did not answer within ${LIMITS.modelRequestMs} ms`),
+    );
     if (output === undefined) throw this.#failure("model_bad_output", "answered no 32-bit floats");
     return output;
-  }
-
-  /** A call that hangs is left to its thread: the event loop of the process would not show it. */
-  async #inTime<T>(call: Promise<T>): Promise<T> {
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      reject(this.#failure("model_timeout", `did not answer within ${LIMITS.modelRequestMs} ms`));
-    }, LIMITS.modelRequestMs);
-    try {
-      return await Promise.race([call, late]);
-    } finally {
-      clearTimeout(timer);
-    }
   }
 
   #failure(code: ErrorCode, what: string, cause?: unknown): EspalierError {

@@ -1,4 +1,4 @@
-import { EspalierError } from "#core";
+import { EspalierError, inTime } from "#core";
 import neo4j, { type Driver, type ManagedTransaction, type Record as DriverRecord, type Session } from "neo4j-driver";
 import { toStoreError } from "./neo4j-errors.js";
 import { CALL_MS, DRIVER_SETTINGS, READ_MS, WRITE_MS } from "./settings.js";
@@ -103,26 +103,14 @@ export class Database {
   async #call<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#closed) throw new EspalierError("store_unavailable", "The stores are closed.");
     try {
-      return await this.#withinTime(work());
+      // The server bounds its transactions, but a server that says nothing bounds nothing.
+      return await inTime(
+        work(),
+        this.#callMs,
+        () => new EspalierError("store_unavailable", `Neo4j cannot be used: no answer within ${this.#callMs} ms.`),
+      );
     } catch (error) {
       throw toStoreError(error);
-    }
-  }
-
-  /** The server bounds its transactions, but a server that says nothing bounds nothing. */
-  async #withinTime<Result>(call: Promise<Result>): Promise<Result> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, fail) => {
-      const message = `Neo4j cannot be used: no answer within ${this.#callMs} ms.`;
-      timer = setTimeout(() => {
-        fail(new EspalierError("store_unavailable", message));
-      }, this.#callMs);
-    });
-    try {
-      return await Promise.race([call, late]);
-    } finally {
-      clearTimeout(timer);
-      call.catch(() => undefined);
     }
   }
 }
