@@ -37,16 +37,14 @@ export async function storeSearches(
   const vectorOf = (round: number): Float32Array => unitVector(textOf(round), BENCH_MODEL.dimension);
   const run = { now: () => performance.now() };
   const embedder = new Embedder(BENCH_MODEL, { processCache: embeddingProcessCache(), now: run.now });
-  type Sources = ReturnType<typeof boundTo>;
-  const best = async (scorerOf: (sources: Sources) => Scorer, round: number, exact: boolean): Promise<number> => {
-    // As a query does: what is looked up for one is not there for the next.
-    const scorer = scorerOf(boundTo(stores, tree));
+  const sources = boundTo(stores, tree);
+  const best = async (scorer: Scorer, round: number, exact: boolean): Promise<number> => {
     const { rows } = await scorer.topK({ field: "", text: textOf(round), filter: ITEMS, limit: TOP, exact });
     return rows.length;
   };
-  const similarity = (sources: Sources): Scorer => new SimilarityScorer({ ...sources, embedder }, run);
-  const byTerms = (sources: Sources): Scorer => new LexicalScorer(sources, run);
-  const hybrid = (sources: Sources): Scorer => new HybridScorer({ ...sources, embedder, a: HYBRID_A }, run);
+  const similarity = new SimilarityScorer({ ...sources, embedder }, run);
+  const byTerms = new LexicalScorer(sources, run);
+  const hybrid = new HybridScorer({ ...sources, embedder, a: HYBRID_A }, run);
   return [
     ...[false, true].map((exact) => ({
       name: `top ${TOP} by similarity${exact ? ", exact" : ""}`,
@@ -65,12 +63,12 @@ export async function storeSearches(
     },
     {
       name: `cosines of ${named.length}`,
-      own: async (round) => (await boundTo(stores, tree).vectors.scores("", vectorOf(round), named)).length,
+      own: async (round) => (await sources.vectors.scores("", vectorOf(round), named)).length,
       byHand: (round) => byHand.cosines(vectorOf(round)),
     },
     {
       name: `terms of ${named.length}`,
-      own: async (round) => (await boundTo(stores, tree).lexical.scores("", termsOf(round), named)).length,
+      own: async (round) => (await sources.lexical.scores("", termsOf(round), named)).length,
       byHand: (round) => byHand.termWeights(termsOf(round)),
     },
   ];
@@ -78,30 +76,31 @@ export async function storeSearches(
 
 async function weighed({ lexical }: SearchStores, { scope }: GrownTree, text: string): Promise<QueryTermWeights> {
   const terms = queryTerms(text);
-  return queryTermWeights(terms, await lexical.statistics(scope, "", terms));
+  return queryTermWeights(terms, await lexical.statistics(scope, { field: "" }, terms));
 }
 
-/** The stores as one query's scorers see them, once it is known that no vector is missing. */
+/** The stores as the scorers of queries see them that read a memory at one revision, once it is known that no vector is missing. */
 function boundTo(
   stores: SearchStores,
   { scope, revision }: GrownTree,
 ): { readonly vectors: VectorScores; readonly lexical: LexicalScores } {
   const model = BENCH_MODEL.id;
-  const query = {};
+  const view = {};
   return {
     vectors: {
-      scores: (field, vector, states) =>
-        stores.vectors.scores(scope, { revision, model, field, query }, vector, states),
+      scores: (field, vector, states) => stores.vectors.scores(scope, { revision, model, field, view }, vector, states),
       topK: (field, vector, filter, options) =>
-        stores.vectors.topK(scope, { revision, model, field, query }, vector, filter, options),
+        stores.vectors.topK(scope, { revision, model, field, view }, vector, filter, options),
+      hybridTopK: async (field, condition, filter, options) =>
+        stores.vectors.hybridTopK?.(scope, { revision, model, field, view }, condition, filter, options),
       missing: async () => [],
       keep: async () => undefined,
     },
     lexical: {
-      statistics: (field, terms) => stores.lexical.statistics(scope, field, terms, query),
-      scores: (field, terms, states) => stores.lexical.scores(scope, { revision, field, query }, terms, states),
+      statistics: (field, terms) => stores.lexical.statistics(scope, { field, view }, terms),
+      scores: (field, terms, states) => stores.lexical.scores(scope, { revision, field, view }, terms, states),
       matches: (field, terms, filter, options) =>
-        stores.lexical.matches(scope, { revision, field, query }, terms, filter, options),
+        stores.lexical.matches(scope, { revision, field, view }, terms, filter, options),
     },
   };
 }

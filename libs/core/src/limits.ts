@@ -181,6 +181,8 @@ export const LIMITS = {
   storeRequestsInFlight: 4,
   /** Bytes of one request that stores points: a fourth of what Qdrant accepts. */
   storeBatchBytes: 8 * 1024 * 1024,
+  /** Texts with a term of the condition up to which a hybrid search is one request: it scores all of them, some 2 ms a thousand. */
+  hybridMatches: 2_000,
   /** Contexts that a filter in the vector store names; more are sorted out by the caller. */
   filterContexts: 1_000,
   /** Texts in one read of those whose points are not stored yet: a query that weighs them itself holds no more at a time. */

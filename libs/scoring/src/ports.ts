@@ -76,6 +76,16 @@ export interface ScoredKey {
   readonly value: number;
 }
 
+/** A condition with both its sides. */
+export interface HybridCondition {
+  readonly vector: Float32Array;
+  readonly terms: QueryTermWeights;
+  /** Documents that have one of the terms, at most. */
+  readonly matches: number;
+  /** Share of similarity, in (0, 1). */
+  readonly a: number;
+}
+
 /** The vectors of one memory at one revision under one model. Vectors never come out. */
 export interface VectorScores {
   /** Cosine in [-1, 1] per state, in order; NaN where no vector is stored. One store call. */
@@ -90,6 +100,16 @@ export interface VectorScores {
     filter: NodeFilter,
     options: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }>;
+  /**
+   * The best by a * max(0, cosine) + (1 - a) * terms, in the same order, where the store has both sides beside each other and
+   * can rank by them in one search; `undefined` where it cannot, now or for this condition.
+   */
+  hybridTopK?(
+    field: string,
+    condition: HybridCondition,
+    filter: NodeFilter,
+    options: { readonly limit: number; readonly exact: boolean },
+  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean } | undefined>;
   /** States of the filter (or the named ones) whose field has a text but no vector yet; at most `limit`. */
   missing(
     field: string,

@@ -111,6 +111,7 @@ class Store:
         return self.client.query_points(
             name,
             query=request.query,
+            prefetch=request.prefetch,
             using=request.using,
             query_filter=request.filter,
             search_params=request.params,

@@ -85,7 +85,7 @@ test("an insert stores states with text, tokens, vectors and terms, as one revis
   ]);
   expect(states.map(({ tokens }) => tokens > 0)).toEqual([true, true, true, false]);
   expect(await vectorCount(services, scope)).toBe(3);
-  const statistics = await services.lexical.statistics(scope, NODE_FIELD, ["poster", "absent"]);
+  const statistics = await services.lexical.statistics(scope, { field: NODE_FIELD }, ["poster", "absent"]);
   expect([statistics.documents, statistics.frequencies.get("poster") ?? 0]).toEqual([3, 1]);
   expect(progress.at(-1)).toBe(4);
   expect(await services.tree.getMemory(scope)).toMatchObject({ revision: 1, nodes: 4 });

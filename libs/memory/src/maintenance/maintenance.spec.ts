@@ -36,7 +36,7 @@ test("new templates change texts, tokens, terms and vectors of the whole memory,
   expect(progress.at(-1)).toBe(nodes);
   const states = await services.tree.scan(scope, { limit: nodes + 1 });
   expect(states.map(({ text }) => text)).toEqual(days(0, nodes).map((name) => `excursion ${name}`));
-  const { documents, frequencies } = await services.lexical.statistics(scope, "", ["excurs", "about"]);
+  const { documents, frequencies } = await services.lexical.statistics(scope, { field: "" }, ["excurs", "about"]);
   expect([documents, frequencies.get("excurs"), frequencies.get("about") ?? 0]).toEqual([nodes, nodes, 0]);
   const read = { revision: 3, model: "bag-of-words", field: "" };
   const everything = { filter: { scope: { kind: "descendants", of: [""] } } } as const;
@@ -121,7 +121,7 @@ test("the batch lane embeds and indexes an artifact's string attributes, once", 
   expect(await embedFields(services, scope)).toEqual({ fields: ["name", "note"], embedded: 0 });
   expect(await services.lexical.indexed(scope, "name")).toBe(true);
   await insert(services, scope, ["concert"]);
-  const { documents, frequencies } = await services.lexical.statistics(scope, "name", ["concert"]);
+  const { documents, frequencies } = await services.lexical.statistics(scope, { field: "name" }, ["concert"]);
   expect([documents, frequencies.get("concert")]).toEqual([3, 1]);
   expect(await embedFields(services, scope)).toMatchObject({ embedded: 2 });
 });

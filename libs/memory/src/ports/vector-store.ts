@@ -1,5 +1,5 @@
 import type { MemoryScope, NodeFilter } from "#core";
-import type { Embedding, LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
+import type { Embedding, HybridCondition, LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
 
 /** A vector of one field of one node state. */
 export interface VectorPoint extends StateRef {
@@ -13,8 +13,11 @@ export interface VectorRead {
   readonly revision: number;
   readonly model: string;
   readonly field: string;
-  /** The query that reads, by identity: what a store had to look up for one of its reads may serve the others. */
-  readonly query?: object;
+  /**
+   * By identity: what a store had to look up for one read of a view may serve the others. Whoever makes one has read the memory
+   * at the revision, and takes another one when the memory has changed, or LIMITS.lostPointsMs later.
+   */
+  readonly view?: object;
 }
 
 /** What a read of term weights is about. */
@@ -46,6 +49,14 @@ export interface VectorStore {
     filter: NodeFilter,
     options: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }>;
+  /** As VectorScores.hybridTopK says. */
+  hybridTopK?(
+    scope: MemoryScope,
+    read: VectorRead,
+    condition: HybridCondition,
+    filter: NodeFilter,
+    options: { readonly limit: number; readonly exact: boolean },
+  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean } | undefined>;
   /** States live at the revision whose field has a text and no vector of that model: of the filter or among the named; with the text. */
   missing(
     scope: MemoryScope,
@@ -80,8 +91,11 @@ export interface LexicalIndex {
   index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void>;
   /** The fields that commits must bring terms for. */
   fields(scope: MemoryScope): Promise<readonly string[]>;
-  /** `query` as in LexicalRead. */
-  statistics(scope: MemoryScope, field: string, terms: readonly string[], query?: object): Promise<LexicalStatistics>;
+  statistics(
+    scope: MemoryScope,
+    read: Omit<LexicalRead, "revision">,
+    terms: readonly string[],
+  ): Promise<LexicalStatistics>;
   scores(
     scope: MemoryScope,
     read: LexicalRead,

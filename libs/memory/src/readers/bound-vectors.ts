@@ -1,8 +1,8 @@
 import type { NodeFilter } from "#core";
-import type { Embedding, StateRef, VectorScores } from "#scoring";
+import type { Embedding, HybridCondition, StateRef, VectorScores } from "#scoring";
 import type { VectorPoint, VectorRead, VectorStore } from "../ports/vector-store.js";
-import type { CompleteFields } from "./complete-fields.js";
 import type { Snapshot } from "./snapshot.js";
+import type { Views } from "./views.js";
 
 /** Every node of a memory. */
 const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
@@ -12,7 +12,7 @@ export class BoundVectors implements VectorScores {
   constructor(
     private readonly store: VectorStore,
     private readonly snapshot: Snapshot,
-    private readonly complete: CompleteFields,
+    private readonly views: Views,
   ) {}
 
   scores(field: string, vector: Float32Array, states: readonly StateRef[]): Promise<Float64Array> {
@@ -28,6 +28,15 @@ export class BoundVectors implements VectorScores {
     return this.store.topK(this.snapshot.scope, this.#read(field), vector, filter, options);
   }
 
+  async hybridTopK(
+    field: string,
+    condition: HybridCondition,
+    filter: NodeFilter,
+    options: { readonly limit: number; readonly exact: boolean },
+  ): ReturnType<NonNullable<VectorScores["hybridTopK"]>> {
+    return this.store.hybridTopK?.(this.snapshot.scope, this.#read(field), condition, filter, options);
+  }
+
   /** Once a field is known to be complete at a revision, no later query of that revision asks the store again. */
   async missing(
     field: string,
@@ -36,10 +45,11 @@ export class BoundVectors implements VectorScores {
   ): Promise<readonly (StateRef & { readonly text: string })[]> {
     const { scope } = this.snapshot;
     if (!("filter" in of)) return this.store.missing(scope, this.#read(field), of, limit);
-    if (this.complete.has(this.snapshot, field)) return [];
+    const { complete } = this.views.of(this.snapshot);
+    if (complete.has(field)) return [];
     const anywhere = await this.store.missing(scope, this.#read(field), { filter: EVERYTHING }, 1);
     if (anywhere.length === 0) {
-      this.complete.add(this.snapshot, field);
+      complete.add(field);
       return [];
     }
     return this.store.missing(scope, this.#read(field), of, limit);
@@ -53,6 +63,6 @@ export class BoundVectors implements VectorScores {
 
   #read(field: string): VectorRead {
     const { revision, memory } = this.snapshot;
-    return { revision, model: memory.embeddingModel, field, query: this.snapshot };
+    return { revision, model: memory.embeddingModel, field, view: this.views.of(this.snapshot) };
   }
 }

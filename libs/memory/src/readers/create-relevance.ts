@@ -5,11 +5,11 @@ import type { MemoryServices, RunContext } from "../services.js";
 import { BoundLexical, type EnsureIndexed, isPast } from "./bound-lexical.js";
 import { BoundTexts } from "./bound-texts.js";
 import { BoundVectors } from "./bound-vectors.js";
-import type { CompleteFields } from "./complete-fields.js";
 import type { LostPoints } from "./lost-points.js";
 import type { RefusedTexts } from "./refused-texts.js";
 import type { Scoring } from "./select-scorer.js";
 import type { Snapshot } from "./snapshot.js";
+import type { Views } from "./views.js";
 
 /** How a query runs, and where it tells what its scoring could not do. */
 export interface RelevanceContext extends RunContext {
@@ -18,7 +18,7 @@ export interface RelevanceContext extends RunContext {
 
 /** What outlives a query and is shared by all of a process. */
 export interface SharedReads {
-  readonly complete: CompleteFields;
+  readonly views: Views;
   readonly ensureIndexed: EnsureIndexed;
   /** Present where trees and vectors lie apart. */
   readonly lost?: LostPoints;
@@ -45,10 +45,10 @@ export async function createRelevance(
     },
   };
   const texts = new BoundTexts(services.tree, snapshot);
-  const lexical = (): BoundLexical => new BoundLexical(services.lexical, snapshot, texts, shared.ensureIndexed);
+  const lexical = (): BoundLexical => new BoundLexical(services.lexical, snapshot, { ...shared, texts });
   const similarity = async (): Promise<ConstructorParameters<typeof SimilarityScorer>[0]> => ({
     embedder: await services.embeddingModels.get(memory.embeddingModel),
-    vectors: new BoundVectors(services.vectors, snapshot, shared.complete),
+    vectors: new BoundVectors(services.vectors, snapshot, shared.views),
     embeddingCache: services.caches.embeddings(scope.tenant),
   });
   const mended = (scorer: RelevanceSource): RelevanceSource => afterMending(scorer, scope, shared.lost);

@@ -103,3 +103,49 @@ test("a query under which its memory leaves the model is answered by the new one
   expect(await services.apart.outbox.tracked(scope, otherModel.id)).toEqual([]);
   expect((await vectors.fingerprint(scope, otherModel.id)).count).toBe(0);
 });
+
+test("a query by terms under which its memory leaves the model is asked anew: the terms lie beside the vectors", async () => {
+  const { apart, scope, ask } = await opened();
+  const { services } = apart;
+  const { lexical } = services;
+  await services.tree.updateMemory(scope, { nextEmbeddingModel: "other-words" }, 1);
+  const matches = lexical.matches.bind(lexical);
+  let asked = 0;
+  lexical.matches = async (...request) => {
+    asked += 1;
+    if (asked === 1) await reembed(services, new WriteQueue(), scope);
+    // What a store answers whose old points have just gone.
+    return asked === 1 ? [] : matches(...request);
+  };
+  expect((await ask({ scorer: "lexical" })).rows).toHaveLength(2);
+  expect(asked).toBe(2);
+});
+
+test("queries of one revision read under one view, until it is old or points were lost", async () => {
+  const { apart, scope, ask } = await opened();
+  const { lexical } = apart.services;
+  const views: unknown[] = [];
+  const matches = lexical.matches.bind(lexical);
+  lexical.matches = (...request) => {
+    views.push(request[1].view);
+    return matches(...request);
+  };
+  const viewOf = async (): Promise<unknown> => {
+    await ask({ scorer: "lexical" });
+    return views.at(-1);
+  };
+  // At 0 the clock is not running yet, for the cache.
+  apart.time.now += LIMITS.lostPointsMs;
+  const first = await viewOf();
+  expect(first).toBeDefined();
+  expect(await viewOf()).toBe(first);
+  await apart.insert(scope, ["pier"]);
+  const second = await viewOf();
+  expect(second).not.toBe(first);
+  apart.time.now += LIMITS.lostPointsMs + 1;
+  const third = await viewOf();
+  expect(third).not.toBe(second);
+  await apart.stores.apart.points.purge(scope);
+  apart.time.now += LIMITS.lostPointsMs;
+  expect(await viewOf()).not.toBe(third);
+});

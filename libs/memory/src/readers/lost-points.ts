@@ -2,11 +2,11 @@ import { LRUCache } from "lru-cache";
 import { LIMITS, type MemoryScope } from "#core";
 import { reconcile } from "../maintenance/reconcile.js";
 import type { ApartServices } from "../outbox/apart-services.js";
-import type { CompleteFields } from "./complete-fields.js";
+import type { Views } from "./views.js";
 
 export interface LostPointsOptions {
   /** What it knows is of the time before. */
-  readonly complete: Pick<CompleteFields, "clear">;
+  readonly views: Pick<Views, "clear">;
   /** Hears of a memory whose points were lost: others are likely to have lost theirs. */
   readonly onLost: (scope: MemoryScope) => void;
 }
@@ -45,6 +45,6 @@ export class LostPoints {
     if (!(await this.services.apart.points.areLost(scope))) return;
     this.options.onLost(scope);
     await reconcile(this.services, scope);
-    this.options.complete.clear();
+    this.options.views.clear();
   }
 }

@@ -14,13 +14,13 @@ import type { QueryRequest, QueryResult } from "../results.js";
 import type { MemoryServices, RunContext } from "../services.js";
 import { liesApart } from "../outbox/apart-services.js";
 import { buildRows } from "./build-rows.js";
-import { CompleteFields } from "./complete-fields.js";
 import { createRelevance, type SharedReads } from "./create-relevance.js";
 import { RefusedTexts } from "./refused-texts.js";
 import { LostPoints } from "./lost-points.js";
 import { QueryCompiler } from "./query-compiler.js";
 import { describeScoring, selectScorer } from "./select-scorer.js";
 import type { Snapshot } from "./snapshot.js";
+import { Views } from "./views.js";
 
 export interface ReaderOptions {
   /** Hears that the vector store lost points of a memory, which is being mended: it is likely to have lost others. */
@@ -37,11 +37,11 @@ export class Reader {
     { onLostPoints = () => undefined }: ReaderOptions = {},
   ) {
     this.#compiler = new QueryCompiler(services.tree);
-    const complete = new CompleteFields(services);
+    const views = new Views(services);
     this.#shared = {
-      complete,
+      views,
       ensureIndexed: ({ scope }, field) => indexField(services, scope, field),
-      ...(liesApart(services) && { lost: new LostPoints(services, { complete, onLost: onLostPoints }) }),
+      ...(liesApart(services) && { lost: new LostPoints(services, { views, onLost: onLostPoints }) }),
     };
   }
 
@@ -54,8 +54,8 @@ export class Reader {
       const memory = await this.services.tree.getMemory(scope);
       try {
         const result = await this.#answer({ scope, memory }, request, context);
-        const readVectors = result.scoring.model === memory.embeddingModel;
-        if (!readVectors || !(await this.#hasLeft(scope, memory))) return result;
+        const readPoints = result.scoring.scorer !== "entailment";
+        if (!readPoints || !(await this.#hasLeft(scope, memory))) return result;
       } catch (error) {
         if (attempt >= LIMITS.commitAttempts || !(await this.#hasLeft(scope, memory))) throw error;
       }
@@ -63,8 +63,8 @@ export class Reader {
   }
 
   /**
-   * Whether a memory left its model while a query read it. Where vectors lie apart the old ones can go under a query, which is
-   * then answered anew.
+   * Whether a memory left its model while a query read it. Where vectors lie apart the old ones, and the term weights beside
+   * them, can go under a query, which is then answered anew.
    */
   async #hasLeft(scope: MemoryScope, { embeddingModel }: Memory): Promise<boolean> {
     const { tree, apart } = this.services;

@@ -5,7 +5,7 @@
  * model refuses has no vector: its node is 0, and told.
  */
 import { EspalierError, LIMITS, type NodeFilter } from "#core";
-import type { Embedding, ScoredKey, StateRef } from "../ports.js";
+import type { Embedding, HybridCondition, ScoredKey, StateRef } from "../ports.js";
 import type { ScorerRun, SimilaritySources } from "./scorer.js";
 import type { TraceBuilder } from "./trace-builder.js";
 import { present } from "../present.js";
@@ -71,10 +71,25 @@ export class Cosines {
   }
 
   /** The nearest nodes of the filter, by rounded value descending, then path key; zeros left out. */
-  async nearest(filter: NodeFilter, options: { limit: number; exact: boolean }): Promise<readonly ScoredKey[]> {
-    const { rows, approximate } = await this.#sources.vectors.topK(this.#field, this.#vector, filter, options);
-    this.#trace.approximated(approximate);
-    return rows;
+  async nearest(
+    filter: NodeFilter,
+    options: { limit: number; exact: boolean },
+  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
+    const found = await this.#sources.vectors.topK(this.#field, this.#vector, filter, options);
+    this.#trace.approximated(found.approximate);
+    return found;
+  }
+
+  /** The best by both sides, where the store ranks by them at once. */
+  async hybrid(
+    condition: Omit<HybridCondition, "vector">,
+    filter: NodeFilter,
+    options: { limit: number; exact: boolean },
+  ): Promise<readonly ScoredKey[] | undefined> {
+    const { vectors } = this.#sources;
+    const found = await vectors.hybridTopK?.(this.#field, { ...condition, vector: this.#vector }, filter, options);
+    this.#trace.approximated(found?.approximate === true);
+    return found?.rows;
   }
 
   /** Computes and keeps the vectors that the filter's nodes lack. */

@@ -1,18 +1,23 @@
 /**
- * Rel = a * similarity + (1 - a) * lexical, and its exact top k without scoring every node:
+ * Rel = a * similarity + (1 - a) * lexical, of values that are rounded as the searches round them, and its exact top k without
+ * scoring every node:
  *
  *  1. V: more than k nodes nearest by cosine. No node outside V has a cosine over c, V's last (0 if V is all there is).
- *     L: more than k nodes best by their terms alone. No node outside L has a lexical value over l, L's last (0 if L is all).
- *  2. t: the k-th best hybrid value within V and L (0 if they have fewer). A node outside V can enter only with a value
+ *     L: some times k nodes best by their terms alone. No node outside L has a lexical value over l, L's last (0 if L is all).
+ *  2. Of a node in one of the two its other value is at most c or l: those that could not reach what the k-th best node surely
+ *     has are passed over, of the others the other value is read.
+ *  3. t: the k-th best hybrid value so far (0 if there are fewer). A node outside V can enter only with a value
  *     of t or more, so its lexical value is at least (t - a * c) / (1 - a). Where that is l or more, L has them all; where
  *     it is less, the lexical index gives exactly those nodes.
- *  3. All of them are scored like any candidate, sorted and cut.
+ *  4. All of them are sorted and cut.
  *
- * Rounding: a rounded value is off by 5e-7 at most, so the bounds are loosened by a few 1e-6. What is left is a node outside
+ * A store that has both sides beside each other can do it in one search.
+ *
+ * Rounding: the bounds are loosened by a few 1e-6. What is left is a node outside
  * V without any of the terms, whose value is at most a * c. V is larger than k and L is there so that t lies over that; when it does
  * not (many nodes with the same text) V is taken four times as large until it does, or is everything.
  */
-import { roundRelevance, type NodeKey } from "#core";
+import { type NodeFilter, type NodeKey, roundRelevance } from "#core";
 import type { QueryTermWeights, ScoredKey } from "../ports.js";
 import { Cosines } from "./cosines.js";
 import { LexicalScorer, weighCondition } from "./lexical.js";
@@ -33,19 +38,29 @@ import { TraceBuilder } from "./trace-builder.js";
 const ROUNDING_SLACK = 2e-6;
 /** How many more than k either search is asked for, at least. */
 const EXTRA_ROWS = 16;
+/** How many times as many rows by their terms: they cost little, and are mostly all that terms can lift. */
+const MORE_BY_TERMS = 4;
 
 export interface HybridSources extends SimilaritySources, LexicalSources {
   /** Share of similarity, in [0, 1]. At 0 no model is asked, at 1 no postings are read. */
   readonly a: number;
 }
 
-type Valued = (candidates: readonly Candidate[]) => Promise<Float64Array>;
+/** What a condition is worth on either side, to a node of which both are known or only one is. */
+interface Sides {
+  readonly similarity: number;
+  readonly lexical: number;
+}
 
-interface Search {
-  readonly request: TopKRequest;
+type KnownSides = { readonly key: NodeKey } & Partial<Sides>;
+
+/** One condition: how nodes are scored by it. */
+interface Opened {
   readonly cosines: Cosines;
   readonly terms: QueryTermWeights;
-  readonly valued: Valued;
+  /** Documents that have one of the terms, at most. */
+  readonly matches: number;
+  readonly field: string;
 }
 
 export class HybridScorer implements Scorer {
@@ -69,108 +84,166 @@ export class HybridScorer implements Scorer {
     if (text === "" || candidates.length === 0) {
       return { values: new Float64Array(candidates.length), trace: trace.done() };
     }
-    const { valued } = await this.#open(request, trace);
-    return { values: await valued(candidates), trace: trace.done() };
+    const opened = await this.#open(request, trace);
+    const [similarities, lexicals] = await Promise.all([
+      similaritiesOf(opened, candidates),
+      this.#lexicalsOf(opened, candidates),
+    ]);
+    const values = similarities.map((similarity, index) => this.#value({ similarity, lexical: lexicals[index] ?? 0 }));
+    return { values, trace: trace.done() };
   }
 
   async topK(request: TopKRequest): Promise<{ rows: readonly ScoredKey[]; trace: ScorerTrace }> {
     if (this.#pure !== undefined) return this.#pure.topK(request);
     const trace = new TraceBuilder(this.#run.now);
     if (request.text === "") return { rows: [], trace: trace.done() };
-    const { cosines, terms, valued } = await this.#open(request, trace);
-    await cosines.complete(request.filter);
-    const rows = await this.#search({ request, cosines, terms: terms ?? new Map(), valued });
+    const opened = await this.#open(request, trace);
+    await opened.cosines.complete(request.filter);
+    const rows = (await this.#atOnce(opened, request)) ?? (await this.#search(opened, request));
     return { rows, trace: trace.done() };
   }
 
-  async #open(
-    condition: { readonly field: string; readonly text: string },
-    trace: TraceBuilder,
-  ): Promise<{ cosines: Cosines; terms: QueryTermWeights | undefined; valued: Valued }> {
-    const { a, lexical } = this.#sources;
-    const [cosines, terms] = await Promise.all([
+  async #open(condition: { readonly field: string; readonly text: string }, trace: TraceBuilder): Promise<Opened> {
+    const [cosines, weighed] = await Promise.all([
       Cosines.open(condition, this.#sources, this.#run, trace),
-      weighCondition(condition, lexical),
+      weighCondition(condition, this.#sources.lexical),
     ]);
-    const valued: Valued = async (candidates) => {
-      const [similarities, lexicals] = await Promise.all([
-        cosines.of(candidates),
-        terms === undefined || candidates.length === 0
-          ? new Float64Array(candidates.length)
-          : lexical.scores(condition.field, terms, candidates),
-      ]);
-      return similarities.map((similarity, index) => roundRelevance(a * similarity + (1 - a) * (lexicals[index] ?? 0)));
-    };
-    return { cosines, terms, valued };
+    const { weights, matches } = weighed ?? { weights: new Map(), matches: 0 };
+    return { cosines, terms: weights, matches, field: condition.field };
   }
 
-  /** Three rounds of store calls, each of two at once: best by either side, their values, and mostly none of `#outside`. */
-  async #search(search: Search): Promise<readonly ScoredKey[]> {
-    const { request, cosines, valued } = search;
+  #value({ similarity, lexical }: Sides): number {
+    const { a } = this.#sources;
+    return roundRelevance(a * similarity + (1 - a) * lexical);
+  }
+
+  /** One store call, in stores that know it. */
+  async #atOnce({ cosines, terms, matches }: Opened, request: TopKRequest): Promise<readonly ScoredKey[] | undefined> {
+    if (terms.size === 0) return undefined;
+    return cosines.hybrid({ terms, matches, a: this.#sources.a }, request.filter, request);
+  }
+
+  /** Two rounds of store calls, each of two at once, and mostly none of `#outside`. */
+  async #search(opened: Opened, request: TopKRequest): Promise<readonly ScoredKey[]> {
     const { limit, filter, exact } = request;
     const more = limit + Math.max(EXTRA_ROWS, limit >> 2);
-    const matching = this.#bestByTerms(search, more);
+    const matching = this.#bestByTerms(opened, filter, MORE_BY_TERMS * more);
     for (let wanted = more; ; wanted *= 4) {
       // Neither needs the other: stores that are servers are asked for both at once.
-      const [best, nearest] = await Promise.all([matching, cosines.nearest(filter, { limit: wanted, exact })]);
-      const everything = nearest.length < wanted;
-      const farthest = everything ? 0 : (nearest.at(-1)?.value ?? 0);
-      const keys = united(nearest, best);
-      const ranked = rank(keys, await valued(keys));
+      const [best, nearest] = await Promise.all([matching, opened.cosines.nearest(filter, { limit: wanted, exact })]);
+      const everything = nearest.rows.length < wanted;
+      const farthest = everything ? 0 : (nearest.rows.at(-1)?.value ?? 0);
+      const lifting = lastOf(best, MORE_BY_TERMS * more);
+      // An approximate search can have missed a node that is nearer than its last.
+      const most = { similarity: nearest.approximate ? 1 : farthest, lexical: lifting };
+      const ranked = await this.#ranked(opened, united(nearest.rows, best), { most, limit });
       const threshold = ranked[limit - 1]?.value ?? 0;
       if (!everything && threshold <= this.#sources.a * farthest + ROUNDING_SLACK) continue;
-      const others = await this.#outside(search, { ranked, threshold, farthest, lifting: lastOf(best, more) });
-      return merge(ranked, rank(others, await valued(others))).slice(0, limit);
+      const others = await this.#outside(opened, filter, {
+        inside: [...nearest.rows, ...best],
+        threshold,
+        farthest,
+        lifting,
+      });
+      const lifted = await this.#ranked(opened, others, { most: { similarity: 1, lexical: 1 }, limit });
+      return [...ranked, ...lifted].sort(byRank).slice(0, limit);
     }
   }
 
   /** L raises the threshold, so that one vector search is nearly always enough, and is mostly all that terms can lift. */
-  async #bestByTerms({ request, terms }: Search, limit: number): Promise<readonly ScoredKey[]> {
+  async #bestByTerms({ terms, field }: Opened, filter: NodeFilter, limit: number): Promise<readonly ScoredKey[]> {
     if (terms.size === 0) return [];
-    const { field, filter } = request;
     return this.#sources.lexical.matches(field, terms, filter, { above: 0, limit });
+  }
+
+  /** The nodes that can be among the first `limit`, in rank order. `most` is what a side that is not known can be worth. */
+  async #ranked(
+    opened: Opened,
+    nodes: readonly KnownSides[],
+    { most, limit }: { readonly most: Sides; readonly limit: number },
+  ): Promise<readonly ScoredKey[]> {
+    const surely = nodes
+      .map((node) => this.#value({ similarity: 0, lexical: 0, ...node }))
+      .sort((one, other) => other - one);
+    const floor = (surely[limit - 1] ?? 0) - ROUNDING_SLACK;
+    const able = nodes.filter((node) => this.#value({ ...most, ...node }) >= floor);
+    const known = await this.#completed(opened, able, most);
+    return known
+      .map(({ key, ...sides }) => ({ key, value: this.#value(sides) }))
+      .filter(({ value }) => value > 0)
+      .sort(byRank);
+  }
+
+  /** Reads the sides that are not known, but where they cannot be worth anything. Two store calls at once, at most. */
+  async #completed(
+    opened: Opened,
+    nodes: readonly KnownSides[],
+    most: Sides,
+  ): Promise<readonly ({ readonly key: NodeKey } & Sides)[]> {
+    const missing = (side: keyof Sides): readonly NodeKey[] =>
+      most[side] === 0 ? [] : nodes.flatMap((node) => (node[side] === undefined ? [node.key] : []));
+    const [unlike, unworded] = [missing("similarity"), missing("lexical")];
+    const [similarities, lexicals] = await Promise.all([
+      similaritiesOf(opened, unlike),
+      this.#lexicalsOf(opened, unworded),
+    ]);
+    const read = { similarity: valuesOf(unlike, similarities), lexical: valuesOf(unworded, lexicals) };
+    return nodes.map(({ key, similarity, lexical }) => ({
+      key,
+      similarity: similarity ?? read.similarity.get(key.id) ?? 0,
+      lexical: lexical ?? read.lexical.get(key.id) ?? 0,
+    }));
   }
 
   /** The nodes outside V and L that their terms can lift into the first k; `lifting` is the most that one outside L has of them. */
   async #outside(
-    { request, terms }: Search,
+    { terms, field }: Opened,
+    filter: NodeFilter,
     found: {
-      readonly ranked: readonly ScoredKey[];
+      readonly inside: readonly ScoredKey[];
       readonly threshold: number;
       readonly farthest: number;
       readonly lifting: number;
     },
-  ): Promise<readonly NodeKey[]> {
+  ): Promise<readonly KnownSides[]> {
     const { a, lexical } = this.#sources;
     const bound = (found.threshold - a * found.farthest - ROUNDING_SLACK) / (1 - a) - ROUNDING_SLACK;
     const above = Math.max(0, bound);
     if (found.lifting <= above) return [];
-    const inside = new Set(found.ranked.map(({ key }) => key.id));
-    const matches = await lexical.matches(request.field, terms, request.filter, { above });
-    return matches.map(({ key }) => key).filter(({ id }) => !inside.has(id));
+    const inside = new Set(found.inside.map(({ key }) => key.id));
+    const matches = await lexical.matches(field, terms, filter, { above });
+    return united(
+      [],
+      matches.filter(({ key }) => !inside.has(key.id)),
+    );
+  }
+
+  async #lexicalsOf({ terms, field }: Opened, nodes: readonly Candidate[]): Promise<Float64Array> {
+    if (terms.size === 0 || nodes.length === 0) return new Float64Array(nodes.length);
+    return (await this.#sources.lexical.scores(field, terms, nodes)).map(roundRelevance);
   }
 }
+
+async function similaritiesOf({ cosines }: Opened, nodes: readonly Candidate[]): Promise<Float64Array> {
+  return (await cosines.of(nodes)).map(roundRelevance);
+}
+
+const valuesOf = (keys: readonly NodeKey[], values: Float64Array): ReadonlyMap<string, number> =>
+  new Map(keys.map(({ id }, index) => [id, values[index] ?? 0]));
 
 /** The value of the last of so many rows; 0 if there are fewer, which are all. */
 const lastOf = (rows: readonly ScoredKey[], asked: number): number =>
   rows.length < asked ? 0 : (rows[asked - 1]?.value ?? 0);
 
-/** The keys of both, each once. */
-function united(left: readonly ScoredKey[], right: readonly ScoredKey[]): readonly NodeKey[] {
-  return [...new Map([...left, ...right].map(({ key }) => [key.id, key])).values()];
+/** The nodes of both, each once, with what is known of them. */
+function united(nearest: readonly ScoredKey[], best: readonly ScoredKey[]): readonly KnownSides[] {
+  const nodes = new Map<string, KnownSides>(
+    nearest.map(({ key, value }) => [key.id, { key, similarity: roundRelevance(value) }]),
+  );
+  for (const { key, value } of best) nodes.set(key.id, { key, ...nodes.get(key.id), lexical: roundRelevance(value) });
+  return [...nodes.values()];
 }
 
 /** By value descending, then document order. */
 const byRank = (left: ScoredKey, right: ScoredKey): number =>
   right.value - left.value || (left.key.pathKey < right.key.pathKey ? -1 : 1);
-
-/** Keys with their values in rank order, zeros left out. */
-function rank(keys: readonly NodeKey[], values: Float64Array): readonly ScoredKey[] {
-  return keys
-    .map((key, index) => ({ key, value: values[index] ?? 0 }))
-    .filter(({ value }) => value > 0)
-    .sort(byRank);
-}
-
-const merge = (left: readonly ScoredKey[], right: readonly ScoredKey[]): readonly ScoredKey[] =>
-  [...left, ...right].sort(byRank);

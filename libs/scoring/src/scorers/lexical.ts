@@ -4,14 +4,24 @@ import { queryTerms, queryTermWeights } from "../text/term-weights.js";
 import type { LexicalSources, RelevanceRequest, Scorer, ScorerRun, ScorerTrace, TopKRequest } from "./scorer.js";
 import { TraceBuilder } from "./trace-builder.js";
 
-/** The factors of a condition's terms under the memory's statistics; undefined if it has no terms. One store call. */
+/** The terms of a condition. */
+export interface WeighedTerms {
+  /** Their factors under the memory's statistics. */
+  readonly weights: QueryTermWeights;
+  /** Documents that have one of them, at most. */
+  readonly matches: number;
+}
+
+/** Undefined if it has no terms. One store call. */
 export async function weighCondition(
   condition: { readonly field: string; readonly text: string },
   lexical: LexicalScores,
-): Promise<QueryTermWeights | undefined> {
+): Promise<WeighedTerms | undefined> {
   const terms = queryTerms(condition.text);
   if (terms.length === 0) return undefined;
-  return queryTermWeights(terms, await lexical.statistics(condition.field, terms));
+  const statistics = await lexical.statistics(condition.field, terms);
+  const matches = [...statistics.frequencies.values()].reduce((sum, frequency) => sum + frequency, 0);
+  return { weights: queryTermWeights(terms, statistics), matches };
 }
 
 /** Rel = BM25 with a fixed reference length, over the sum that no document can reach. */
@@ -30,7 +40,7 @@ export class LexicalScorer implements Scorer {
     const { field, candidates } = request;
     const terms = candidates.length === 0 ? undefined : await weighCondition(request, this.#lexical);
     if (terms === undefined) return { values: new Float64Array(candidates.length), trace: trace.done() };
-    const values = await this.#lexical.scores(field, terms, candidates);
+    const values = await this.#lexical.scores(field, terms.weights, candidates);
     return { values: values.map(roundRelevance), trace: trace.done() };
   }
 
@@ -39,7 +49,7 @@ export class LexicalScorer implements Scorer {
     const { field, filter, limit } = request;
     const terms = await weighCondition(request, this.#lexical);
     if (terms === undefined) return { rows: [], trace: trace.done() };
-    const matches = await this.#lexical.matches(field, terms, filter, { above: 0, limit });
+    const matches = await this.#lexical.matches(field, terms.weights, filter, { above: 0, limit });
     const rows = matches.map(({ key, value }) => ({ key, value: roundRelevance(value) }));
     return { rows: rows.filter(({ value }) => value > 0), trace: trace.done() };
   }

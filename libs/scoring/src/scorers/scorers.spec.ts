@@ -250,11 +250,11 @@ describe("hybrid", () => {
 });
 
 describe("hybrid at a tie of many neighbours", () => {
-  test("finds the node that is ahead by less than cosines are rounded to", async () => {
+  test("values that are rounded to the same are a tie, in document order", async () => {
     const nodes = nodesOf(...Array.from({ length: 60 }, (_, at) => `text${at}`));
     const keys = nodes.map(({ key }) => key).sort((left, right) => (left.pathKey < right.pathKey ? -1 : 1));
-    const last = keys.at(-1)!;
-    // Both round to 0.500001, but 0.4 of the one rounds to 0.2 and 0.4 of the other to 0.200001.
+    const [first, last] = [keys[0]!, keys.at(-1)!];
+    // Both round to 0.500001, whose 0.4 rounds to 0.2; without that 0.4 of the last would round to 0.200001.
     const cosineOf = (id: string): number => (id === last.id ? 0.50000145 : 0.50000055);
     const sources = new ListedSources(nodes);
     const vectors: typeof sources.vectors = {
@@ -267,7 +267,9 @@ describe("hybrid at a tie of many neighbours", () => {
     };
     const scorer = new HybridScorer({ ...pick(sources), vectors, a: 0.4 }, run);
     const { rows } = await scorer.topK({ field: "", text: "unheard of", filter: everything, limit: 1, exact: true });
-    expect(rows).toEqual([{ key: last, value: 0.200001 }]);
+    expect(rows).toEqual([{ key: first, value: 0.2 }]);
+    const { values } = await scorer.relevance({ field: "", text: "unheard of", candidates: [first, last] });
+    expect([...values]).toEqual([0.2, 0.2]);
   });
 });
 

@@ -30,7 +30,7 @@ export class SimilarityScorer implements Scorer {
     if (request.text === "") return { rows: [], trace: trace.done() };
     const cosines = await Cosines.open(request, this.#sources, this.#run, trace);
     await cosines.complete(request.filter);
-    const nearest = await cosines.nearest(request.filter, request);
+    const { rows: nearest } = await cosines.nearest(request.filter, request);
     const rows = nearest.map(({ key, value }) => ({ key, value: roundRelevance(value) }));
     return { rows: rows.filter(({ value }) => value > 0), trace: trace.done() };
   }

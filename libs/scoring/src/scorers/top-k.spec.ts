@@ -107,7 +107,7 @@ const many = (name: string, count: number, of: { readonly cosine: number; readon
 test("hybrid finds a node that is among the best of neither side", async () => {
   const sources = knownSources([
     ...many("near", 40, { cosine: 0.8, terms: 0 }),
-    ...many("worded", 40, { cosine: 0, terms: 0.9 }),
+    ...many("worded", 80, { cosine: 0, terms: 0.9 }),
     { id: "both", cosine: 0.7, terms: 0.7 },
   ]);
   expect(await bestOf(sources)).toEqual(["both"]);

@@ -86,7 +86,7 @@ function describeMemories(opened: Opened): void {
         lexical.indexed(scope, ""),
         lexical.index(scope, "title", [], 1),
         lexical.fields(scope),
-        lexical.statistics(scope, "", []),
+        lexical.statistics(scope, { field: "" }, []),
         lexical.scores(scope, read, new Map(), []),
         lexical.matches(scope, read, new Map(), filter, { above: 0 }),
       ];

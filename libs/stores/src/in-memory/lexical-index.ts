@@ -1,5 +1,5 @@
 import { EspalierError, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
-import type { FieldTerms, LexicalIndex } from "#memory";
+import type { FieldTerms, LexicalIndex, LexicalRead } from "#memory";
 import type { LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
 import { byRank } from "../best-first.js";
 import { indexedFields } from "./commit.js";
@@ -32,7 +32,7 @@ export class InMemoryLexicalIndex implements LexicalIndex {
     return indexedFields(this.tables.find(scope));
   }
 
-  async statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics> {
+  async statistics(scope: MemoryScope, { field }: Pick<LexicalRead, "field">, terms: readonly string[]): Promise<LexicalStatistics> {
     const stored = this.tables.find(scope);
     const documents = liveStates(stored, stored.memory.revision).flatMap(
       (state) => weightsOf(stored, field, state) ?? [],

@@ -5,6 +5,9 @@ import type { QdrantConnection, QdrantSettings } from "./connection.js";
 import { isConflict, isNotFound } from "./errors.js";
 import type { PointPayload } from "./points.js";
 
+/** Candidates from which a search may use the index: below, an exact one is about as fast (docs/adr/0090). */
+export const EXACT_BELOW = 20_000;
+
 /** Names of the two vectors of a point. */
 export const DENSE = "dense";
 export const TERMS = "terms";
@@ -44,12 +47,17 @@ export class Collections {
   readonly #connection: QdrantConnection;
   readonly #prefix: string;
   readonly #quantization: "none" | "int8";
+  readonly #exactBelow: number;
   readonly #known = new Map<string, Promise<Collection | undefined>>();
 
-  constructor(connection: QdrantConnection, { collectionPrefix = "espalier", quantization = "none" }: QdrantSettings) {
+  constructor(
+    connection: QdrantConnection,
+    { collectionPrefix = "espalier", quantization = "none", exactBelow = EXACT_BELOW }: QdrantSettings,
+  ) {
     this.#connection = connection;
     this.#prefix = collectionPrefix;
     this.#quantization = quantization;
+    this.#exactBelow = exactBelow;
     // A collection that was removed by hand is made again when the next vector comes.
     connection.onNotFound(() => {
       this.#known.clear();
@@ -148,8 +156,8 @@ export class Collections {
         client.createCollection(this.nameOf(model), {
           vectors: { [DENSE]: { size: dimension, distance: "Cosine" } },
           sparse_vectors: { [TERMS]: {} },
-          // No graph over all tenants: one for each tenant and memory that is large enough.
-          hnsw_config: { m: 0, payload_m: 16 },
+          // No graph over all tenants: one for each tenant and memory that is large enough to be searched by it.
+          hnsw_config: { m: 0, payload_m: 16, full_scan_threshold: kilobytesOf(this.#exactBelow, dimension) },
           ...(this.#quantization === "int8" && {
             quantization_config: { scalar: { type: "int8", quantile: 0.99, always_ram: true } },
           }),
@@ -162,6 +170,16 @@ export class Collections {
     return this.#inspect(model);
   }
 }
+
+/** Kilobytes of so many dense vectors, in the range that Qdrant takes. */
+function kilobytesOf(vectors: number, dimension: number): number {
+  const kilobytes = Math.ceil((vectors * dimension * Float32Array.BYTES_PER_ELEMENT) / 1_024);
+  return Math.min(Math.max(MIN_KILOBYTES, kilobytes), MAX_KILOBYTES);
+}
+
+const MIN_KILOBYTES = 10;
+/** A petabyte. */
+const MAX_KILOBYTES = 2 ** 40;
 
 /** Characters of a model's id that stay readable in a collection's name. */
 const SLUG_LENGTH = 48;

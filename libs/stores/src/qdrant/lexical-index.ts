@@ -9,7 +9,6 @@ import {
   termWeights,
 } from "#scoring";
 import { BestFirst, byRank, type Ranked } from "../best-first.js";
-import { leftModel } from "../distributed/left-model.js";
 import type { PointSource } from "../distributed/point-ledger.js";
 import { withoutEnded } from "./ended-states.js";
 import { selectionOf } from "./filter-conditions.js";
@@ -46,8 +45,12 @@ export class QdrantLexicalIndex implements LexicalIndex {
   }
 
   /** What a search has to know comes with it: the terms are weighed before they are looked for. */
-  statistics(scope: MemoryScope, field: string, terms: readonly string[], query?: object): Promise<LexicalStatistics> {
-    this.parts.standings.ahead(scope, { field, query });
+  statistics(
+    scope: MemoryScope,
+    { field, view }: Pick<LexicalRead, "field" | "view">,
+    terms: readonly string[],
+  ): Promise<LexicalStatistics> {
+    this.parts.standings.ahead(scope, { field, view });
     return this.parts.ledger.statistics(scope, field, terms);
   }
 
@@ -62,13 +65,12 @@ export class QdrantLexicalIndex implements LexicalIndex {
       await ledger.memory(scope);
       return new Float64Array(states.length);
     }
-    const { model, waits } = await standings.of(scope, { field: read.field, query: read.query });
+    const { model, waits } = await standings.of(scope, { field: read.field, view: read.view });
     const pending = waits ? await this.#pendingAmong(scope, { ...read, model }, states) : [];
     const weighed = new Map(pending.map((point) => [stateKey(point), valueOf(point.text, terms)]));
     const collection = await collections.find(model);
     const refs = states.map(({ id, born }) => ({ id, born, field: read.field }));
     const stored = collection && (await scoresOf(connection, namedPoints(collection, scope, refs), sparseQuery(terms)));
-    if (stored?.every(Number.isNaN) !== false) await this.#stillOn(scope, model, read);
     return Float64Array.from(states, (state, index) => {
       const value = weighed.get(stateKey(state)) ?? stored?.[index] ?? 0;
       return Number.isNaN(value) ? 0 : value;
@@ -87,7 +89,7 @@ export class QdrantLexicalIndex implements LexicalIndex {
       await ledger.memory(scope);
       return [];
     }
-    const { model, waits, ended } = await standings.of(scope, { field: read.field, query: read.query });
+    const { model, waits, ended } = await standings.of(scope, { field: read.field, view: read.view });
     const weighed = waits ? await this.#weighPending(scope, { ...read, model, filter }, terms, bounds) : [];
     const collection = await collections.find(model);
     const selection = withoutEnded(ledger, scope, read, { ended, selection: selectionOf(scope, read, filter) });
@@ -99,16 +101,7 @@ export class QdrantLexicalIndex implements LexicalIndex {
         ...bounds,
         exact: true,
       }));
-    if (stored === undefined || stored.length === 0) await this.#stillOn(scope, model, read);
     return merge(stored ?? [], weighed).slice(0, bounds.limit);
-  }
-
-  /**
-   * Where nothing was found under a model that was read earlier in the query, the memory may have left it, and its points be gone.
-   * @throws EspalierError `revision_conflict`
-   */
-  async #stillOn(scope: MemoryScope, model: string, { query }: LexicalRead): Promise<void> {
-    if (query !== undefined && (await this.parts.ledger.memory(scope)).model !== model) throw leftModel(scope, model);
   }
 
   /** Those of named states that wait: where few wait at all, all of them. */

@@ -1,15 +1,12 @@
 import type { LexicalIndex, PointInventory } from "#memory";
 import type { PointLedger } from "../distributed/point-ledger.js";
-import { Collections } from "./collections.js";
+import { Collections, EXACT_BELOW } from "./collections.js";
 import { QdrantConnection, type QdrantSettings } from "./connection.js";
 import { QdrantLexicalIndex } from "./lexical-index.js";
 import { QdrantPointInventory } from "./point-inventory.js";
 import { PointPayloads } from "./point-payloads.js";
 import { Standings } from "./standings.js";
 import { QdrantVectorStore } from "./vector-store.js";
-
-/** Candidates from which a search may use the index: below, an exact one is about as fast (docs/adr/0090). */
-const DEFAULT_EXACT_BELOW = 20_000;
 
 /** The ports that a Qdrant fills, beside trees that lie elsewhere. */
 export interface QdrantStores {
@@ -26,7 +23,7 @@ export function openQdrant(settings: QdrantSettings, ledger: PointLedger): Qdran
   const connection = new QdrantConnection(settings);
   const collections = new Collections(connection, settings);
   const payloads = new PointPayloads(connection, ledger);
-  const exactBelow = settings.exactBelow ?? DEFAULT_EXACT_BELOW;
+  const exactBelow = settings.exactBelow ?? EXACT_BELOW;
   const standings = new Standings(ledger);
   const parts = { connection, collections, ledger, standings, payloads, exactBelow };
   return {

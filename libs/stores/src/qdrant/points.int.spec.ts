@@ -48,22 +48,6 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
     expect(vectors).toBe(LIMITS.storePoints + 100);
   });
 
-  test("a query that finds nothing under a model that its memory left is told, and does not answer nothing", async () => {
-    const stores = open();
-    await alike(stores, 3);
-    const read = { ...READ, query: {} };
-    const terms = new Map([["red", 0.5]]);
-    const matches = () => stores.lexical.matches(SCOPE, read, terms, EVERYTHING, { above: 0 });
-    const scores = () => stores.lexical.scores(SCOPE, read, terms, [{ id: "nod_none", born: 1 }]);
-    expect(await matches()).toHaveLength(3);
-    expect([...(await scores())]).toEqual([0]);
-    await stores.tree.updateMemory(SCOPE, { nextEmbeddingModel: "model-2" }, 1);
-    await stores.tree.updateMemory(SCOPE, { embeddingModel: "model-2", nextEmbeddingModel: null }, 1);
-    await stores.vectors.deleteFormer(SCOPE);
-    await expect(matches()).rejects.toMatchObject({ code: "revision_conflict" });
-    await expect(scores()).rejects.toMatchObject({ code: "revision_conflict" });
-  });
-
   test("a search over many candidates may be approximate and says so, unless it must be exact", async () => {
     const stores = open({ exactBelow: 20 });
     await alike(stores, 30);

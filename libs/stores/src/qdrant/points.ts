@@ -34,6 +34,10 @@ export const KEY_FIELDS = ["node", "born", "type", "parent", "path"] as const sa
 /** Keys of the payload that name a point and its end. */
 export const POINT_FIELDS = ["node", "born", "field", "died"] as const satisfies (keyof PointPayload)[];
 
+/** Where names are put together that are not longer than so many bytes; a thousand at a time. */
+const NAME_BYTES = 1_024;
+const NAMED = Buffer.concat([NAMESPACE, Buffer.alloc(NAME_BYTES)]);
+
 /** UUIDv5 of what names a point: a state that is moved or restored is a point of its own. */
 export function pointId({ tenant, memory }: MemoryScope, field: string, { id, born }: StateRef): string {
   return nameHash(JSON.stringify([tenant, memory, id, born, field]));
@@ -44,10 +48,10 @@ export function pointId({ tenant, memory }: MemoryScope, field: string, { id, bo
  * thousand points, for which a library that hashes by streams takes as long as Qdrant for their scores.
  */
 function nameHash(name: string): string {
-  const bytes = Buffer.allocUnsafe(NAMESPACE.length + Buffer.byteLength(name));
-  bytes.set(NAMESPACE);
+  const length = Buffer.byteLength(name);
+  const bytes = length <= NAME_BYTES ? NAMED : Buffer.concat([NAMESPACE, Buffer.alloc(length)]);
   bytes.write(name, NAMESPACE.length);
-  const digits = hash("sha1", bytes, "hex");
+  const digits = hash("sha1", bytes.subarray(0, NAMESPACE.length + length), "hex");
   const variant = ((parseInt(digits.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-5${digits.slice(13, 16)}-${variant}${digits.slice(18, 20)}-${digits.slice(20, 32)}`;
 }

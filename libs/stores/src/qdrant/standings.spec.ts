@@ -19,22 +19,22 @@ function over(...answers: readonly (Standing | EspalierError)[]) {
   return { standings: new Standings(ledger), reads: () => reads };
 }
 
-test("the searches of a query share one read, under the memory's own model by either name", async () => {
+test("the searches of a view share one read, under the memory's own model by either name", async () => {
   const { standings, reads } = over(QUIET);
-  const query = {};
-  standings.ahead(SCOPE, { field: "", query });
-  expect(await standings.of(SCOPE, { field: "", query })).toEqual(QUIET);
-  expect(await standings.of(SCOPE, { field: "", model: "m", query })).toEqual(QUIET);
+  const view = {};
+  standings.ahead(SCOPE, { field: "", view });
+  expect(await standings.of(SCOPE, { field: "", view })).toEqual(QUIET);
+  expect(await standings.of(SCOPE, { field: "", model: "m", view })).toEqual(QUIET);
   expect(reads()).toBe(1);
-  await standings.of(SCOPE, { field: "title", query });
-  await standings.of(SCOPE, { field: "", model: "other", query });
+  await standings.of(SCOPE, { field: "title", view });
+  await standings.of(SCOPE, { field: "", model: "other", view });
   expect(reads()).toBe(3);
 });
 
-test("another query reads for itself, and so does a read of none", async () => {
+test("another view is read for itself, and so is none", async () => {
   const { standings, reads } = over(QUIET);
-  await standings.of(SCOPE, { field: "", query: {} });
-  await standings.of(SCOPE, { field: "", query: {} });
+  await standings.of(SCOPE, { field: "", view: {} });
+  await standings.of(SCOPE, { field: "", view: {} });
   await standings.of(SCOPE, { field: "" });
   await standings.of(SCOPE, { field: "" });
   standings.ahead(SCOPE, { field: "" });
@@ -44,18 +44,18 @@ test("another query reads for itself, and so does a read of none", async () => {
 test("while texts wait each search reads: what has ended can change with every vector that is stored", async () => {
   const ended = { ...QUIET, ended: [{ id: "nod_1", born: 1, field: "", died: 2 }] };
   const { standings, reads } = over({ ...QUIET, waits: true }, ended);
-  const query = {};
-  expect((await standings.of(SCOPE, { field: "", query })).ended).toEqual([]);
-  expect(await standings.of(SCOPE, { field: "", query })).toEqual(ended);
-  expect(await standings.of(SCOPE, { field: "", query })).toEqual(ended);
+  const view = {};
+  expect((await standings.of(SCOPE, { field: "", view })).ended).toEqual([]);
+  expect(await standings.of(SCOPE, { field: "", view })).toEqual(ended);
+  expect(await standings.of(SCOPE, { field: "", view })).toEqual(ended);
   expect(reads()).toBe(2);
 });
 
 test("a read that failed ahead is made again by the search", async () => {
   const { standings, reads } = over(new EspalierError("store_unavailable", "away"), QUIET);
-  const query = {};
-  standings.ahead(SCOPE, { field: "", query });
+  const view = {};
+  standings.ahead(SCOPE, { field: "", view });
   await new Promise(setImmediate);
-  expect(await standings.of(SCOPE, { field: "", query })).toEqual(QUIET);
+  expect(await standings.of(SCOPE, { field: "", view })).toEqual(QUIET);
   expect(reads()).toBe(2);
 });

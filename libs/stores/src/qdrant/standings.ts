@@ -8,13 +8,15 @@ export const KNOWN_ENDS = LIMITS.storePoints + 1;
 interface StandingRead {
   readonly model?: string | undefined;
   readonly field: string;
-  /** The query that reads. */
-  readonly query?: object | undefined;
+  readonly view?: object | undefined;
 }
 
+/** Ends that are kept for a view: of more, each search reads for itself. */
+const KEPT_ENDS = 100;
+
 /**
- * How the points of a field stand to their states, read once for all searches of a query (ADR 0160). Where nothing waits that
- * stays true of the revision that the query reads: its states ended before, and a point that says so goes on saying it.
+ * How the points of a field stand to their states, read once for all searches of a view (ADR 0162). Where nothing waits that
+ * stays true of the revision that it reads: its states ended before, and a point that says so goes on saying it.
  * Where texts wait it can change with every vector that is stored, and each search reads for itself.
  */
 export class Standings {
@@ -23,11 +25,11 @@ export class Standings {
   constructor(private readonly ledger: PointLedger) {}
 
   /** To be called before the search. One statement, or none. Errors of the ledger. */
-  async of(scope: MemoryScope, { query, model, field }: StandingRead): Promise<Standing> {
+  async of(scope: MemoryScope, { view, model, field }: StandingRead): Promise<Standing> {
     const read = { model, field };
-    if (query === undefined) return this.ledger.standing(scope, read, KNOWN_ENDS);
-    const known = this.#known.get(query) ?? new Map<string, Promise<Standing>>();
-    this.#known.set(query, known);
+    if (view === undefined) return this.ledger.standing(scope, read, KNOWN_ENDS);
+    const known = this.#known.get(view) ?? new Map<string, Promise<Standing>>();
+    this.#known.set(view, known);
     // What is read of the memory's own model mostly is of the one that is named.
     const own = await known.get(nameOf({ field }))?.catch(() => undefined);
     if (own !== undefined && (model === undefined || model === own.model)) return own;
@@ -37,15 +39,15 @@ export class Standings {
     const reading = this.ledger.standing(scope, read, KNOWN_ENDS);
     known.set(name, reading);
     const forget = (): void => void known.delete(name);
-    reading.then(({ waits }) => {
-      if (waits) forget();
+    reading.then(({ waits, ended }) => {
+      if (waits || ended.length > KEPT_ENDS) forget();
     }, forget);
     return reading;
   }
 
-  /** Has it read while the query does something else. Its errors are told by the search. */
+  /** Has it read while who reads does something else. Its errors are told by the search. */
   ahead(scope: MemoryScope, read: StandingRead): void {
-    if (read.query !== undefined) this.of(scope, read).catch(() => undefined);
+    if (read.view !== undefined) this.of(scope, read).catch(() => undefined);
   }
 }
 

@@ -1,8 +1,8 @@
-import type { MemoryScope, NodeFilter } from "#core";
+import { LIMITS, type MemoryScope, type NodeFilter } from "#core";
 import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
-import type { ScoredKey, StateRef } from "#scoring";
+import type { HybridCondition, ScoredKey, StateRef } from "#scoring";
 import { leftModel } from "../distributed/left-model.js";
-import type { PointLedger, PointSource } from "../distributed/point-ledger.js";
+import type { PointLedger, PointSource, Standing } from "../distributed/point-ledger.js";
 import { FingerprintSum } from "../point-fingerprint.js";
 import { checkDimension, type Collection, type Collections } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";
@@ -13,7 +13,8 @@ import { namedPoints, pagesOf, present, removePoints, scoresOf } from "./named-p
 import type { PointPayloads } from "./point-payloads.js";
 import { type PointToStore, storePoints } from "./store-points.js";
 import { pagesOfPoints } from "./scroll-points.js";
-import { rankedSearch } from "./ranked-search.js";
+import { type RankedSearch, rankedSearch } from "./ranked-search.js";
+import { sparseQuery } from "./sparse-terms.js";
 import type { Standings } from "./standings.js";
 import { unlessGone } from "./unless-gone.js";
 
@@ -26,6 +27,20 @@ export interface QdrantParts {
   readonly payloads: PointPayloads;
   /** Searches over fewer candidates than this are exact. */
   readonly exactBelow: number;
+}
+
+interface Ranking {
+  readonly rows: readonly ScoredKey[];
+  readonly approximate: boolean;
+}
+
+interface VectorSearch {
+  readonly collection: Collection | undefined;
+  readonly standing: Standing;
+  readonly query: RankedSearch["query"];
+  readonly filter: NodeFilter;
+  readonly limit: number;
+  readonly exact: boolean;
 }
 
 /** Vectors in Qdrant: one collection per model, one point per (state, field). What the points are made of is the ledger's to say. */
@@ -52,15 +67,27 @@ export class QdrantVectorStore implements VectorStore {
     vector: Float32Array,
     filter: NodeFilter,
     { limit, exact }: { readonly limit: number; readonly exact: boolean },
-  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
-    const { connection, ledger, standings, exactBelow } = this.parts;
+  ): Promise<Ranking> {
     const collection = await this.#collection(read.model, vector);
-    const { nodes, ended } = await standings.of(scope, read);
-    if (collection === undefined) return { rows: [], approximate: false };
-    const selection = withoutEnded(ledger, scope, read, { ended, selection: selectionOf(scope, read, filter) });
-    const approximate = !exact && nodes >= exactBelow && (await this.#isLarge(collection, selection));
-    const search = { query: { dense: vector }, selection, above: 0, limit, exact: !approximate };
-    return { rows: await rankedSearch(connection, collection, search), approximate };
+    const standing = await this.parts.standings.of(scope, read);
+    const query = { dense: vector };
+    return this.#ranked(scope, read, { collection, standing, query, filter, limit, exact });
+  }
+
+  /** While texts wait their terms are weighed elsewhere; where a great part of a memory has the terms, scoring it all takes longer. */
+  async hybridTopK(
+    scope: MemoryScope,
+    read: VectorRead,
+    condition: HybridCondition,
+    filter: NodeFilter,
+    { limit, exact }: { readonly limit: number; readonly exact: boolean },
+  ): Promise<Ranking | undefined> {
+    if (condition.matches > LIMITS.hybridMatches) return undefined;
+    const collection = await this.#collection(read.model, condition.vector);
+    const standing = await this.parts.standings.of(scope, read);
+    if (standing.waits) return undefined;
+    const query = { ...condition, terms: sparseQuery(condition.terms) };
+    return this.#ranked(scope, read, { collection, standing, query, filter, limit, exact });
   }
 
   async missing(
@@ -113,6 +140,20 @@ export class QdrantVectorStore implements VectorStore {
       for await (const page of pagesOfPoints(connection, collection.name, scope)) sum.add(page);
     }
     return sum.fingerprint;
+  }
+
+  async #ranked(
+    scope: MemoryScope,
+    read: VectorRead,
+    { collection, standing, query, filter, limit, exact }: VectorSearch,
+  ): Promise<Ranking> {
+    if (collection === undefined) return { rows: [], approximate: false };
+    const { connection, ledger, exactBelow } = this.parts;
+    const { nodes, ended } = standing;
+    const selection = withoutEnded(ledger, scope, read, { ended, selection: selectionOf(scope, read, filter) });
+    const approximate = !exact && nodes >= exactBelow && (await this.#isLarge(collection, selection));
+    const search = { query, selection, above: 0, limit, exact: !approximate };
+    return { rows: await rankedSearch(connection, collection, search), approximate };
   }
 
   async #collection(model: string, vector: Float32Array): Promise<Collection | undefined> {

@@ -1,5 +1,5 @@
 import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, roundRelevance } from "#core";
-import type { FieldTerms, LexicalIndex } from "#memory";
+import type { FieldTerms, LexicalIndex, LexicalRead } from "#memory";
 import type { LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
 import { BestFirst } from "../best-first.js";
 import type { Connection } from "./connection.js";
@@ -43,7 +43,11 @@ export class SqliteLexicalIndex implements LexicalIndex {
     return this.database.read((connection) => indexedFields(connection, findHead(connection, scope).row));
   }
 
-  statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics> {
+  statistics(
+    scope: MemoryScope,
+    { field }: Pick<LexicalRead, "field">,
+    terms: readonly string[],
+  ): Promise<LexicalStatistics> {
     return this.database.read((connection) => {
       const set = findTermSet(connection, findHead(connection, scope).row, field);
       if (set === undefined) return { documents: 0, frequencies: new Map() };

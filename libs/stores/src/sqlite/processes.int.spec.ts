@@ -70,7 +70,7 @@ test(`a killed process leaves whole change sets only, all that were acknowledged
     const { revision, nodes } = await stores.tree.getMemory(SCOPE);
     expect({ round, delay, lost: revision < acknowledged }).toEqual({ round, delay, lost: false });
     expect(nodes).toBe(revision * NODES);
-    const statistics = await stores.lexical.statistics(SCOPE, "", ["text"]);
+    const statistics = await stores.lexical.statistics(SCOPE, { field: "" }, ["text"]);
     expect(statistics).toEqual({ documents: nodes, frequencies: new Map([["text", nodes]]) });
     expect((await stores.vectors.fingerprint(SCOPE, MODEL)).count).toBe(nodes);
     const { types } = await stores.tree.schema(SCOPE);
