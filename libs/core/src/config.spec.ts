@@ -81,6 +81,15 @@ test("with an address of Neo4j and one of Qdrant it is the distributed profile",
   });
 });
 
+test("what a process holds of its memories in SQLite is a number of bytes, and may be nothing", () => {
+  expect(parseConfig({}).imageBytes).toBeUndefined();
+  expect(parseConfig({ SQLITE_IMAGE_BYTES: "4294967296" }).imageBytes).toBe(4 * 1024 ** 3);
+  expect(parseConfig({ SQLITE_IMAGE_BYTES: "0" }).imageBytes).toBe(0);
+  for (const wrong of ["-1", "512MiB", "1.5", "1e9"]) {
+    expect(problemsOf({ SQLITE_IMAGE_BYTES: wrong })).toEqual([expect.stringMatching(/^SQLITE_IMAGE_BYTES must be/)]);
+  }
+});
+
 test("one of the two addresses without the other is a problem", () => {
   expect(problemsOf({ NEO4J_URI: stores.NEO4J_URI })[0]).toMatch(/^QDRANT_URL is needed because NEO4J_URI is set/);
   expect(problemsOf({ QDRANT_URL: stores.QDRANT_URL })[0]).toMatch(/^NEO4J_URI is needed because QDRANT_URL is set/);

@@ -107,6 +107,8 @@ const environment = z.object({
   /** Folder with the fetched models. */
   ESPALIER_MODELS: text.default(".models"),
   ESPALIER_BODY_LIMIT: whole(1, Number.MAX_SAFE_INTEGER, "must be a whole number of bytes, as 33554432").optional(),
+  /** What a process holds of the memories that it searches in SQLite; 0: nothing. */
+  SQLITE_IMAGE_BYTES: whole(0, Number.MAX_SAFE_INTEGER, "must be a whole number of bytes, as 536870912").optional(),
   /** Serves `/metrics` without a key on a port of its own (0: any free one); unset: on the API's port, for operators. */
   ESPALIER_METRICS_PORT: port.optional(),
   ESPALIER_SHUTDOWN_SECONDS: seconds(600).default(10),
@@ -192,6 +194,8 @@ export interface Config {
   readonly port: number;
   readonly host: string;
   readonly dataFolder: string;
+  /** Bytes that a process holds of the memories that it searches there. Absent: the stores' own bound. */
+  readonly imageBytes?: number;
   readonly modelsFolder: string;
   readonly bodyLimitBytes?: number;
   /** Port of `/metrics` alone; absent: the API's own port, with a key of scope `operator`. */
@@ -303,6 +307,7 @@ export function parseConfig(environmentVariables: Variables, needs: Readonly<Rec
     port: value.ESPALIER_PORT,
     host: value.ESPALIER_HOST,
     dataFolder: value.ESPALIER_DATA,
+    ...(value.SQLITE_IMAGE_BYTES !== undefined && { imageBytes: value.SQLITE_IMAGE_BYTES }),
     modelsFolder: value.ESPALIER_MODELS,
     ...(value.ESPALIER_BODY_LIMIT !== undefined && { bodyLimitBytes: value.ESPALIER_BODY_LIMIT }),
     ...(value.ESPALIER_METRICS_PORT !== undefined && { metricsPort: value.ESPALIER_METRICS_PORT }),

@@ -159,11 +159,11 @@ export const LIMITS = {
   cachedQueries: 2_000,
   /** Schemas kept by a process. */
   cachedSchemas: 500,
-  /** Prepared statements that a connection keeps: their texts are few, but a query's shape is in them. */
+  /** Prepared statements that a connection keeps, with rows as objects or as arrays, and texts by shape: they are few, but a query's shape is in them. */
   preparedStatements: 512,
   /** Milliseconds that a store call waits for the locks of other processes: longer than the largest change set takes. */
   storeLockWaitMs: 20_000,
-  /** Bytes of keys, vectors and postings that a process holds of the memories it reads (about 300,000 nodes of 384 dimensions). */
+  /** Bytes of keys, vectors and postings that a process holds of the memories it reads (about 300,000 nodes of 384 dimensions), unless it is told otherwise. */
   memoryImageBytes: 512 * 1024 * 1024,
   /** Milliseconds by which clocks of processes may differ: what another one said would expire stays so much longer. */
   clockSkewMs: 2 * 3_600_000,

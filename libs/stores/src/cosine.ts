@@ -17,13 +17,13 @@ export class Query {
     return dot(this.#vector, vectors, offset) * this.#inverseLength * inverse;
   }
 
-  /** The same for vectors of a matrix, by their slots: a loop of its own, which the compiler makes the most of. */
+  /** The same for vectors of a matrix, by their slots, NaN for slot -1: a loop of its own, which the compiler makes the most of. */
   cosines(vectors: Float32Array, inverse: Float64Array, slots: Int32Array): Float64Array {
     const [own, ownInverse] = [this.#vector, this.#inverseLength];
     const values = new Float64Array(slots.length);
     for (let at = 0; at < slots.length; at += 1) {
       const slot = slots[at]!;
-      values[at] = dot(own, vectors, slot * own.length) * ownInverse * inverse[slot]!;
+      values[at] = slot < 0 ? Number.NaN : dot(own, vectors, slot * own.length) * ownInverse * inverse[slot]!;
     }
     return values;
   }

@@ -5,10 +5,17 @@ import type { Stores } from "./stores.js";
 
 /** The stores that a configuration asks for: SQLite files in its data folder, or servers. */
 export function openStoresOf(
-  { distributed, dataFolder, redisUrl }: Pick<Config, "distributed" | "dataFolder" | "redisUrl">,
+  {
+    distributed,
+    dataFolder,
+    imageBytes,
+    redisUrl,
+  }: Pick<Config, "distributed" | "dataFolder" | "imageBytes" | "redisUrl">,
   clock: Clock,
 ): Stores {
-  if (distributed === undefined) return openStores({ folder: dataFolder, clock });
+  if (distributed === undefined) {
+    return openStores({ folder: dataFolder, clock, ...(imageBytes !== undefined && { imageBytes }) });
+  }
   if (redisUrl === undefined) throw new EspalierError("internal", "The distributed profile has no Redis.");
   return openDistributedStores({ ...distributed, redis: redisUrl });
 }

@@ -32,7 +32,11 @@ export class InMemoryLexicalIndex implements LexicalIndex {
     return indexedFields(this.tables.find(scope));
   }
 
-  async statistics(scope: MemoryScope, { field }: Pick<LexicalRead, "field">, terms: readonly string[]): Promise<LexicalStatistics> {
+  async statistics(
+    scope: MemoryScope,
+    { field }: Pick<LexicalRead, "field">,
+    terms: readonly string[],
+  ): Promise<LexicalStatistics> {
     const stored = this.tables.find(scope);
     const documents = liveStates(stored, stored.memory.revision).flatMap(
       (state) => weightsOf(stored, field, state) ?? [],

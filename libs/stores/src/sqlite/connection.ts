@@ -8,7 +8,9 @@ export type Parameters = Readonly<Record<string, SQLInputValue>> | readonly SQLI
 
 /** A connection whose statements are prepared once. Statements never contain values, so that their number stays small. */
 export class Connection {
-  readonly #statements = new LRUCache<string, StatementSync>({ max: LIMITS.preparedStatements });
+  /** Those that give their rows as objects, and as arrays. */
+  readonly #objects = new LRUCache<string, StatementSync>({ max: LIMITS.preparedStatements });
+  readonly #arrays = new LRUCache<string, StatementSync>({ max: LIMITS.preparedStatements });
 
   constructor(readonly database: DatabaseSync) {}
 
@@ -52,15 +54,21 @@ export class Connection {
   }
 
   #prepare(sql: string, arrays: boolean): StatementSync {
-    const key = arrays ? `[]${sql}` : sql;
-    const known = this.#statements.get(key);
+    const statements = arrays ? this.#arrays : this.#objects;
+    const known = statements.get(sql);
     if (known !== undefined) return known;
     const statement = this.database.prepare(sql);
     statement.setReturnArrays(arrays);
-    this.#statements.set(key, statement);
+    statements.set(sql, statement);
     return statement;
   }
 }
+
+/**
+ * `LIMIT` of a bound number. SQLite looks at a bare parameter there when it plans, and so plans the statement anew whenever a
+ * value is bound, which takes longer than to read some ten rows; an expression is looked at when the statement runs.
+ */
+export const limitTo = (parameter: string): string => `LIMIT +${parameter}`;
 
 function isPositional(parameters: Parameters): parameters is readonly SQLInputValue[] {
   return Array.isArray(parameters);

@@ -74,7 +74,7 @@ export class Database {
   }
 
   /** One state of the file for all that `work` reads. */
-  async read<T>(work: (connection: Connection) => T): Promise<T> {
+  read<T>(work: (connection: Connection) => T): Promise<T> {
     return this.#patiently(() => {
       const connection = this.#reader;
       connection.execute("BEGIN");

@@ -5,7 +5,9 @@
  * A position right below the contexts that counts from one end takes its nodes from each context's own index range and reads
  * no more of it than it counts; any other numbers the rows of its set.
  */
+import { PATH_SEPARATOR } from "#core";
 import type { EvidencePath, EvidenceRequest, StructuralStep } from "#query";
+import { byShape } from "./by-shape.js";
 import { keptSteps, maximumChains } from "../evidence-limit.js";
 import type { Statement } from "./run-statement.js";
 import { cutCondition, cutOf, cutSelect } from "./select-position.js";
@@ -20,31 +22,41 @@ export interface EvidenceStatement extends Statement {
 }
 
 export function evidenceStatement(request: EvidenceRequest, memory: number, liveness: Liveness): EvidenceStatement {
-  const parameters = new Parameters({ memory, ...liveParameters(liveness) });
-  const rows = request.contexts.map(({ pathKey }, index) => [index, pathKey, pathKey.split(".").length]);
-  const tables = [
-    `contexts AS MATERIALIZED (SELECT value ->> 0 AS context, value ->> 1 AS path, value ->> 2 AS depth
-FROM json_each(${parameters.bind(JSON.stringify(rows))}))`,
-  ];
-  const width = Math.max(...request.paths.map((path) => keptSteps(path).length));
-  const nodeWidth = KEY_WIDTH + (request.values ? 2 : 0);
-  const maximum = maximumChains(request);
-  const bound: Bound = { limit: parameters.bind(maximum + 1), tables: [] };
-  const selects = request.paths.map((path, index) =>
-    new PathBuilder(tables, parameters, liveness, bound).build(path, { index, width, values: request.values }),
+  const { paths, values } = request;
+  const { parameters, ...statement } = statementOf({ paths, values, head: liveness.head });
+  const contexts = JSON.stringify(request.contexts.map(({ pathKey }) => pathKey));
+  return { ...statement, parameters: { ...parameters, ...liveParameters(liveness), memory, contexts } };
+}
+
+/** What the statement depends on: contexts, memory and revision are bound to it. */
+interface EvidenceShape extends Pick<EvidenceRequest, "paths" | "values">, Pick<Liveness, "head"> {}
+
+const CONTEXTS = `contexts AS MATERIALIZED (SELECT key AS context, value AS path,
+length(value) - length(replace(value, '${PATH_SEPARATOR}', '')) + 1 AS depth FROM json_each(:contexts))`;
+
+const statementOf = byShape((shape: EvidenceShape): EvidenceStatement => {
+  const { paths, values } = shape;
+  const parameters = new Parameters();
+  const tables = [CONTEXTS];
+  const width = Math.max(...paths.map((path) => keptSteps(path).length));
+  const nodeWidth = KEY_WIDTH + (values ? 2 : 0);
+  const maximum = maximumChains(shape);
+  const bound: Bound = { limit: maximum + 1, tables: [] };
+  const selects = paths.map((path, index) =>
+    new PathBuilder(tables, parameters, shape, bound).build(path, { index, width, values }),
   );
   const terms = [...overflow(bound, width * nodeWidth), ...selects];
   const sql = `WITH ${tables.join(",\n")}\n${terms.join("\nUNION ALL\n")}\nLIMIT ${bound.limit}`;
   return { sql, parameters: parameters.values, nodeWidth, maximum };
-}
+});
 
 /** The context of a row that says that a table inside the statement was cut. */
 export const OVERFLOW = -1;
 
 /** The bound of every table that chains could make grow without end. */
 interface Bound {
-  /** Parameter: one row more than there may be. */
-  readonly limit: string;
+  /** One row more than there may be. */
+  readonly limit: number;
   readonly tables: string[];
 }
 
@@ -77,7 +89,7 @@ class PathBuilder {
   constructor(
     private readonly tables: string[],
     private readonly parameters: Parameters,
-    private readonly liveness: Liveness,
+    private readonly liveness: Pick<Liveness, "head">,
     private readonly bound: Bound,
   ) {}
 
@@ -133,7 +145,8 @@ class PathBuilder {
       ...{ ascending: ` ORDER BY ${inner}.path`, descending: ` ORDER BY ${inner}.path DESC` },
     };
     const { select } = cutSelect(cut, ordered, this.parameters);
-    return { table: `states ${alias}`, conditions: [`${alias}.row IN (${select})`] };
+    const among = cut.take === 1 ? "=" : "IN";
+    return { table: `states ${alias}`, conditions: [`${alias}.row ${among} (${select})`] };
   }
 
   #compare(comparisons: StructuralStep["comparisons"]): void {

@@ -1,5 +1,5 @@
 import type { ApiKey, KeyScope, KeyStore } from "#memory";
-import type { Connection } from "./connection.js";
+import { type Connection, limitTo } from "./connection.js";
 import type { Database } from "./database.js";
 
 interface KeyRow {
@@ -50,7 +50,7 @@ export class SqliteKeyStore implements KeyStore {
   list(tenant: string, page: { readonly limit: number; readonly after?: string }): Promise<readonly ApiKey[]> {
     return this.database.read((connection) =>
       connection
-        .all<KeyRow>(`SELECT ${COLUMNS} FROM api_keys WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?`, [
+        .all<KeyRow>(`SELECT ${COLUMNS} FROM api_keys WHERE tenant = ? AND id > ? ORDER BY id ${limitTo("?")}`, [
           ...[tenant, page.after ?? "", page.limit],
         ])
         .map(keyOf),

@@ -68,7 +68,7 @@ export class SqliteLexicalIndex implements LexicalIndex {
   ): Promise<Float64Array> {
     return this.#open(scope, read, (open) => {
       const { connection, set } = open;
-      const image = this.#image(open, states.length * terms.size);
+      const image = this.#image(open, () => states.length * terms.size);
       const ordinals = image && ordinalsOf(image, states);
       if (set === undefined || image === undefined || ordinals === undefined) {
         return scoresByStatement(open, terms, states);
@@ -86,7 +86,7 @@ export class SqliteLexicalIndex implements LexicalIndex {
   ): Promise<readonly ScoredKey[]> {
     return this.#open(scope, read, (open) => {
       const { connection, set } = open;
-      const image = this.#image(open, postingsOf(open, terms));
+      const image = this.#image(open, () => postingsOf(open, terms));
       if (set === undefined || image === undefined) return matchesByStatement(open, terms, filter, options);
       const { keys, postings } = image;
       const selection = keys.select(filter, read.revision);
@@ -95,7 +95,7 @@ export class SqliteLexicalIndex implements LexicalIndex {
     });
   }
 
-  #image({ connection, memory, liveness, set }: OpenTerms, states: number): ReturnType<MemoryImages["open"]> {
+  #image({ connection, memory, liveness, set }: OpenTerms, states: () => number): ReturnType<MemoryImages["open"]> {
     return set && this.images.open(connection, memory, { revision: liveness.revision, states });
   }
 

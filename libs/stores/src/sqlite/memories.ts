@@ -1,6 +1,6 @@
 import { EspalierError, type MemoryScope } from "#core";
 import type { Memory, MemoryPatch, NewMemory, ScoringSettings, Structure, TenantTotals } from "#memory";
-import type { Connection } from "./connection.js";
+import { type Connection, limitTo } from "./connection.js";
 import type { Liveness } from "./states.js";
 
 interface MemoryRow {
@@ -40,12 +40,15 @@ export interface MemoryHead {
 
 /** @throws EspalierError `memory_not_found`, for another tenant's memory as for an unknown one */
 export function findHead(connection: Connection, scope: MemoryScope): MemoryHead {
-  const head = connection.get<MemoryHead>(
-    "SELECT row, revision, nodes, texts, children FROM memories WHERE tenant = ? AND id = ?",
-    [scope.tenant, scope.memory],
-  );
+  const [head] = connection.tuples<
+    readonly [row: number, revision: number, nodes: number, texts: number, children: number]
+  >("SELECT row, revision, nodes, texts, children FROM memories WHERE tenant = ? AND id = ?", [
+    scope.tenant,
+    scope.memory,
+  ]);
   if (head === undefined) throw unknownMemory(scope);
-  return head;
+  const [row, revision, nodes, texts, children] = head;
+  return { row, revision, nodes, texts, children };
 }
 
 /** How the states of a revision are found. */
@@ -142,7 +145,7 @@ export function listMemories(
   const where = conditions.map((condition) => ` AND ${condition}`).join("");
   const order = first === undefined ? "m.id" : "l.id";
   return connection
-    .all<MemoryRow>(`SELECT ${columns} FROM ${source}${where} ORDER BY ${order} DESC LIMIT :limit`, parameters)
+    .all<MemoryRow>(`SELECT ${columns} FROM ${source}${where} ORDER BY ${order} DESC ${limitTo(":limit")}`, parameters)
     .map(memoryOf);
 }
 

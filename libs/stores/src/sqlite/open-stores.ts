@@ -19,7 +19,7 @@ export interface OpenStoresOptions {
   readonly clock?: Clock;
   /** How long a call waits for the locks of other processes; default LIMITS.storeLockWaitMs. */
   readonly lockWaitMs?: number;
-  /** Bytes of the memories' images in this process; default LIMITS.memoryImageBytes, 0 for a process that does not search. */
+  /** Bytes of the memories' images in this process; default LIMITS.memoryImageBytes, 0 for none: statements answer searches. */
   readonly imageBytes?: number;
   /** Rows of the persistent caches; default LIMITS.cachedEmbeddings and LIMITS.cachedEntailments. */
   readonly cacheLimits?: CacheLimits;

@@ -5,15 +5,19 @@
  * - Children of such contexts lie in disjoint subtrees, and do not lie inside each other either.
  * - Descendants of contexts that may be nested are reached twice and out of order. If all weigh the same, only the outermost
  *   contexts are joined (a context is nested if an earlier one's range ends behind it); else the node keeps its largest weight.
- * - A position closes the chain: its rows, cut from one end of the order, are the contexts of the next.
+ * - A position closes the chain: its rows, cut from one end of the order, are the contexts of the next. One that ends the run
+ *   cuts the statement itself where an index has the order; the last of a set come in reverse then.
  * - Where the first step finds far more nodes than the second can (`//Turn//Note`), the second is read by itself and each of
  *   its nodes looks for a context among its ancestors.
  *
- * Weights are carried only where contexts have different ones. The statement's text depends on the run's shape alone.
+ * Weights are carried only where contexts have different ones. The statement's text depends on the run's shape alone, and is
+ * made once for each.
  */
-import type { StructuralRun, StructuralStep, WeightedContext } from "#query";
+import type { Position, StructuralRun, StructuralStep, WeightedContext } from "#query";
 import { isDescendantPath } from "#core";
-import { cutOf, cutSelect } from "./select-position.js";
+import { byShape } from "./by-shape.js";
+import { limitTo } from "./connection.js";
+import { type Cut, cutOf, cutSelect } from "./select-position.js";
 import { comparisonCondition, depthAfter, Parameters, type StepContext, stepTable } from "./select-step.js";
 import { keyColumns, type Liveness, liveParameters, valueColumns } from "./states.js";
 
@@ -36,11 +40,64 @@ export function runStatement(
   liveness: Liveness,
   countNodes: CountNodes,
 ): RunStatement {
-  return new RunBuilder(run, memory, liveness, countNodes).build();
+  const { steps, values, limit } = run;
+  const contexts = placed(run);
+  const { sql, parameters } = statementOf({
+    ...{ steps, values, limit, head: liveness.head, opening: openingOf(run, liveness, countNodes) },
+    contexts: contexts && { weighted: contexts.weight === undefined, disjoint: contexts.disjoint },
+  });
+  const bound = { ...parameters, ...liveParameters(liveness), memory, ...(contexts && { contexts: contexts.rows }) };
+  return { sql, parameters: bound, weight: contexts === undefined ? 1 : contexts.weight };
+}
+
+/** What the statement depends on: contexts, memory and revision are bound to it. */
+interface RunShape extends Pick<StructuralRun, "steps" | "values">, Pick<Liveness, "head"> {
+  readonly limit: number | undefined;
+  /** Absent: the virtual root. */
+  readonly contexts: { readonly weighted: boolean; readonly disjoint: boolean } | undefined;
+  readonly opening: Opening;
+}
+
+/**
+ * How two steps from the root are read: the second below the nodes of the first, which may be nested, or below the only one
+ * that there is, or by itself, with a look for a context above each of its nodes.
+ */
+type Opening = "downward" | "single" | "upward";
+
+const statementOf = byShape((shape: RunShape): Statement => new RunBuilder(shape).build());
+
+/** Contexts as they are bound: in document order, with those that others reach too only where these may weigh less. */
+interface PlacedContexts {
+  readonly rows: string;
+  /** Of all; absent: they have different ones. */
+  readonly weight: number | undefined;
+  /** No one lies inside another. */
+  readonly disjoint: boolean;
+}
+
+function placed({ contexts, steps }: StructuralRun): PlacedContexts | undefined {
+  if (contexts === "root") return undefined;
+  const weight = uniformWeight(contexts);
+  const sorted = [...contexts].sort((left, right) => (left.pathKey < right.pathKey ? -1 : 1));
+  const outer = outermost(sorted);
+  const prune = weight !== undefined && steps[0]?.axis === "descendant";
+  const rows = (prune ? outer : sorted).map((context) => [
+    ...[context.pathKey, depthOf(context.pathKey)],
+    ...(weight === undefined ? [context.weight] : []),
+  ]);
+  return { rows: JSON.stringify(rows), weight, disjoint: prune || outer.length === contexts.length };
 }
 
 /** Looking for a context among the ancestors of a node costs as much as passing over so many contexts. */
 const UPWARD_COST = 5;
+
+function openingOf({ contexts, steps }: StructuralRun, { head }: Liveness, countNodes: CountNodes): Opening {
+  const [first, second] = steps;
+  if (contexts !== "root" || !head || first === undefined || second === undefined) return "downward";
+  const most = countNodes(first.type);
+  if (most <= 1) return "single";
+  return first.position === undefined && most > UPWARD_COST * countNodes(second.type) ? "upward" : "downward";
+}
 
 /** A chain of joins that is not closed yet. */
 interface Chain {
@@ -56,42 +113,49 @@ interface Chain {
   readonly disjoint: boolean;
   /** Rows come in document order. */
   readonly ordered: boolean;
-  /** The step that the chain consists of, if it is one from the root, without a position. */
-  readonly first: StructuralStep | undefined;
   /** Paths of the joined tables, if these give the order: SQLite sees then that nothing is to be sorted, either way. */
   readonly orderedBy: readonly string[] | undefined;
+  /** A position of its last step that is still to be applied. */
+  readonly position: Position | undefined;
 }
 
 class RunBuilder {
-  readonly #parameters: Parameters;
+  readonly #parameters = new Parameters();
   readonly #tables: string[] = [];
   #aliases = 0;
 
-  constructor(
-    private readonly run: StructuralRun,
-    memory: number,
-    private readonly liveness: Liveness,
-    private readonly countNodes: CountNodes,
-  ) {
-    this.#parameters = new Parameters({ memory, ...liveParameters(liveness) });
-  }
+  constructor(private readonly shape: RunShape) {}
 
-  build(): RunStatement {
+  build(): Statement {
     let chain = this.#begin();
-    for (const step of this.run.steps) chain = this.#step(chain, step);
-    const last = this.#withStates(chain);
+    for (const [index, step] of this.shape.steps.entries()) chain = this.#step(chain, step, index);
+    const cut = this.#closingCut(chain);
+    const last = cut === undefined ? this.#withStates(this.#closed(chain)) : chain;
     const weight = last.weight === undefined ? "" : `, ${last.weight} AS weight`;
     const alias = last.current ?? "";
-    const columns = keyColumns(alias) + (this.run.values ? `, ${valueColumns(alias)}` : "") + weight;
-    const limit = this.run.limit === undefined ? "" : `\nLIMIT ${this.#parameters.bind(this.run.limit)}`;
-    const select = `SELECT ${columns}${body(last)}${ascending(last)}${limit}`;
+    const columns = keyColumns(alias) + (this.shape.values ? `, ${valueColumns(alias)}` : "") + weight;
+    const select = this.#ordered(`SELECT ${columns}${body(last)}`, last, cut);
     const sql = this.#tables.length === 0 ? select : `WITH ${this.#tables.join(",\n")}\n${select}`;
-    const uniform = uniformWeight(this.run.contexts);
-    return { sql, parameters: this.#parameters.values, weight: last.weight === undefined ? uniform : undefined };
+    return { sql, parameters: this.#parameters.values };
+  }
+
+  /** The position that ends the run, if it counts from one end of what indexes have in order and no limit cuts further. */
+  #closingCut({ position, isStates, orderedBy }: Chain): Cut | undefined {
+    const cut = position && cutOf(position);
+    if (!isStates || orderedBy === undefined || (cut?.kind !== "first" && cut?.kind !== "last")) return undefined;
+    const { limit } = this.shape;
+    return limit === undefined || (cut.take >= 0 && cut.take <= limit) ? cut : undefined;
+  }
+
+  #ordered(select: string, last: Chain, cut: Cut | undefined): string {
+    const orders = { ascending: ascending(last), descending: descending(last) };
+    if (cut !== undefined) return cutSelect(cut, { select, ...orders }, this.#parameters).select;
+    const { limit } = this.shape;
+    return `${select}${orders.ascending}${limit === undefined ? "" : `\n${limitTo(this.#parameters.bind(limit))}`}`;
   }
 
   #begin(): Chain {
-    const { contexts, steps } = this.run;
+    const { contexts } = this.shape;
     const root: Chain = {
       from: [],
       where: [],
@@ -101,44 +165,36 @@ class RunBuilder {
       weight: undefined,
       disjoint: true,
       ordered: true,
-      first: undefined,
       orderedBy: [],
+      position: undefined,
     };
-    if (contexts === "root") return root;
-    const uniform = uniformWeight(contexts) !== undefined;
-    const sorted = [...contexts].sort((left, right) => (left.pathKey < right.pathKey ? -1 : 1));
-    const outer = outermost(sorted);
-    const prune = uniform && steps[0]?.axis === "descendant";
-    const kept = prune ? outer : sorted;
-    const rows = kept.map(({ pathKey, weight }) => [pathKey, depthOf(pathKey), ...(uniform ? [] : [weight])]);
-    const columns = ["path", "depth", ...(uniform ? [] : ["weight"])];
+    if (contexts === undefined) return root;
+    const columns = ["path", "depth", ...(contexts.weighted ? ["weight"] : [])];
     const values = columns.map((column, index) => `value ->> ${index} AS ${column}`).join(", ");
-    this.#tables.push(
-      `contexts AS MATERIALIZED (SELECT ${values} FROM json_each(${this.#parameters.bind(JSON.stringify(rows))}))`,
-    );
-    return {
-      ...root,
-      ...this.#tableChain("contexts", uniform ? undefined : "contexts.weight"),
-      disjoint: prune || outer.length === contexts.length,
-    };
+    this.#tables.push(`contexts AS MATERIALIZED (SELECT ${values} FROM json_each(:contexts))`);
+    const chain = this.#tableChain("contexts", contexts.weighted ? "contexts.weight" : undefined);
+    return { ...chain, disjoint: contexts.disjoint };
   }
 
-  #step(before: Chain, step: StructuralStep): Chain {
-    let chain = before;
-    if (this.#isUpward(chain, step)) return this.#finishStep(this.#joinUpward(chain, step), step);
-    const nested = step.axis === "descendant" && !chain.disjoint;
-    if (nested && chain.weight === undefined) chain = this.#outermost(chain);
-    chain = this.#join(chain, step);
-    if (nested && chain.weight !== undefined) chain = this.#largestWeights(chain);
-    return this.#finishStep(chain, step);
+  #step(before: Chain, step: StructuralStep, index: number): Chain {
+    const contexts = this.#closed(before);
+    const { opening } = this.shape;
+    const isUpward = index === 1 && opening === "upward";
+    const found = isUpward ? this.#joinUpward(contexts, step) : this.#joinDownward(contexts, step);
+    const disjoint = found.disjoint || (index === 0 && opening === "single");
+    return this.#compared({ ...found, disjoint, position: step.position }, step);
   }
 
-  /** Position, then comparisons. */
-  #finishStep(found: Chain, step: StructuralStep): Chain {
-    let chain = found;
-    if (step.position !== undefined) chain = this.#cut(chain, step.position);
+  #joinDownward(contexts: Chain, step: StructuralStep): Chain {
+    const nested = step.axis === "descendant" && !contexts.disjoint;
+    if (!nested) return this.#join(contexts, step);
+    if (contexts.weight === undefined) return this.#join(this.#outermost(contexts), step);
+    return this.#largestWeights(this.#join(contexts, step));
+  }
+
+  #compared(chain: Chain, step: StructuralStep): Chain {
     if (step.comparisons.length === 0) return chain;
-    const compared = this.#withStates(chain);
+    const compared = this.#withStates(this.#closed(chain));
     const conditions = step.comparisons.map((comparison) =>
       comparisonCondition(comparison, compared.current ?? "", this.#parameters),
     );
@@ -149,7 +205,7 @@ class RunBuilder {
     const alias = this.#alias();
     const context = contextOf(chain);
     const { table, conditions } = stepTable(step, context, alias, {
-      liveness: this.liveness,
+      liveness: this.shape,
       parameters: this.#parameters,
     });
     return {
@@ -161,14 +217,9 @@ class RunBuilder {
       weight: chain.weight,
       disjoint: step.axis === "child" && chain.disjoint,
       ordered: chain.ordered && chain.disjoint,
-      first: context.kind === "root" ? step : undefined,
       orderedBy: chain.orderedBy !== undefined && chain.disjoint ? [...chain.orderedBy, `${alias}.path`] : undefined,
+      position: undefined,
     };
-  }
-
-  #isUpward({ first }: Chain, step: StructuralStep): boolean {
-    if (first === undefined || !this.liveness.head) return false;
-    return this.countNodes(first.type) > UPWARD_COST * this.countNodes(step.type);
   }
 
   /** The nodes of a step from the root that have one of the chain's among their ancestors, or as their parent. */
@@ -180,7 +231,7 @@ class RunBuilder {
       { axis: isLevel ? "child" : "descendant", type: step.type },
       isLevel ? { kind: "level", depth } : { kind: "root" },
       alias,
-      { liveness: this.liveness, parameters: this.#parameters },
+      { liveness: this.shape, parameters: this.#parameters },
     );
     const above = step.axis === "child" ? parentPath(alias) : "ancestor.value";
     const from =
@@ -193,7 +244,6 @@ class RunBuilder {
       current: alias,
       depth: isLevel ? depth + 1 : undefined,
       disjoint: isLevel,
-      first: undefined,
       orderedBy: [`${alias}.path`],
     };
   }
@@ -217,7 +267,10 @@ class RunBuilder {
     return { ...this.#tableChain(name, `${name}.weight`), depth: chain.depth, ordered: false };
   }
 
-  #cut(chain: Chain, position: NonNullable<StructuralStep["position"]>): Chain {
+  /** The chain with its position applied. */
+  #closed(chain: Chain): Chain {
+    const { position } = chain;
+    if (position === undefined) return chain;
     const current = chain.current ?? "";
     const weight = chain.weight === undefined ? "" : `, ${chain.weight} AS weight`;
     const select = `SELECT ${current}.row AS row, ${current}.path AS path, ${depthSql(chain)} AS depth${weight}${body(chain)}`;
@@ -264,8 +317,8 @@ class RunBuilder {
       weight,
       disjoint: false,
       ordered: true,
-      first: undefined,
       orderedBy: undefined,
+      position: undefined,
     };
   }
 
@@ -305,8 +358,7 @@ function depthSql({ depth, current }: Chain): string {
 }
 
 /** The weight that all contexts have, if it is one. */
-function uniformWeight(contexts: StructuralRun["contexts"]): number | undefined {
-  if (contexts === "root") return 1;
+function uniformWeight(contexts: readonly WeightedContext[]): number | undefined {
   const weight = contexts[0]?.weight ?? 1;
   return contexts.every((context) => context.weight === weight) ? weight : undefined;
 }

@@ -1,4 +1,5 @@
 import type { Position } from "#query";
+import { limitTo } from "./connection.js";
 import type { Parameters } from "./select-step.js";
 
 /**
@@ -46,16 +47,16 @@ export function cutSelect(
   const bind = (value: number): string => parameters.bind(Math.min(value, Number.MAX_SAFE_INTEGER));
   switch (cut.kind) {
     case "first":
-      return { select: `${select}${ascending} LIMIT ${bind(cut.take)} OFFSET ${bind(cut.skip)}`, ordered: true };
+      return { select: `${select}${ascending} ${limitTo(bind(cut.take))} OFFSET ${bind(cut.skip)}`, ordered: true };
     case "last":
       return {
-        select: `${select}${descending} LIMIT ${bind(cut.take)} OFFSET ${bind(cut.skip)}`,
+        select: `${select}${descending} ${limitTo(bind(cut.take))} OFFSET ${bind(cut.skip)}`,
         ordered: cut.take === 1,
       };
     case "middle": {
-      const rest = `${select}${ascending} LIMIT ${bind(ALL)} OFFSET ${bind(cut.skip)}`;
+      const rest = `${select}${ascending} LIMIT ${ALL} OFFSET ${bind(cut.skip)}`;
       return {
-        select: `SELECT * FROM (${rest}) ORDER BY path DESC LIMIT ${bind(ALL)} OFFSET ${bind(cut.drop)}`,
+        select: `SELECT * FROM (${rest}) ORDER BY path DESC LIMIT ${ALL} OFFSET ${bind(cut.drop)}`,
         ordered: false,
       };
     }

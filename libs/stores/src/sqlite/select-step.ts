@@ -15,12 +15,8 @@ export type StepContext =
 
 /** What a statement is put together from: parameters have names, and equal values share one. */
 export class Parameters {
-  readonly values: Record<string, string | number>;
+  readonly values: Record<string, string | number> = {};
   readonly #names = new Map<string | number, string>();
-
-  constructor(values: Readonly<Record<string, string | number>>) {
-    this.values = { ...values };
-  }
 
   /** The placeholder of a value. */
   bind(value: string | number): string {
@@ -41,7 +37,7 @@ export function stepTable(
   step: Pick<StructuralStep, "axis" | "type">,
   context: StepContext,
   alias: string,
-  of: { readonly liveness: Liveness; readonly parameters: Parameters },
+  of: { readonly liveness: Pick<Liveness, "head">; readonly parameters: Parameters },
 ): { readonly table: string; readonly conditions: readonly string[] } {
   const conditions = [`${alias}.memory = :memory`];
   if (step.axis === "child") conditions.push(`${alias}.depth = ${childDepth(context)}`);
@@ -67,7 +63,7 @@ function childDepth(context: StepContext): string {
   return Number.isInteger(depth) ? String(depth + 1) : `${context.depth} + 1`;
 }
 
-function indexOf(step: Pick<StructuralStep, "axis" | "type">, { head }: Liveness): string {
+function indexOf(step: Pick<StructuralStep, "axis" | "type">, { head }: Pick<Liveness, "head">): string {
   if (!head) return "states_by_history";
   if (step.axis === "child") return step.type === undefined ? "states_by_depth" : "states_by_depth_and_type";
   return step.type === undefined ? "states_by_path" : "states_by_type";

@@ -13,6 +13,7 @@ import { type CountNodes, runStatement, type Statement } from "./run-statement.j
 const HEAD = { head: true, revision: 1 };
 const PAST = { head: false, revision: 1 };
 const EQUAL_COUNTS: CountNodes = () => 100;
+const ONE_OF_EACH: CountNodes = () => 1;
 /** Many sections, few notes. */
 const FEW_NOTES: CountNodes = (type) => (type === "Note" ? 10 : 10_000);
 
@@ -52,6 +53,8 @@ const SORTED_BY_INDEX: readonly (readonly [string, readonly StructuralStep[]])[]
   ["//T[3]", [step("descendant", "T", index(3))]],
   ["//T[-1]", [step("descendant", "T", index(-1))]],
   ["//T[2:5]", [step("descendant", "T", range(2, 5))]],
+  ["//T[-3:]", [step("descendant", "T", range(-3))]],
+  ["/A/B[-3:]", [step("child", "A"), step("child", "B", range(-3))]],
   ["/A/B[2]", [step("child", "A"), step("child", "B", index(2))]],
   ["/A/B[-2]", [step("child", "A"), step("child", "B", index(-2))]],
   ["//A[2]//B", [step("descendant", "A", index(2)), step("descendant", "B")]],
@@ -69,6 +72,22 @@ describe("a run from the root", () => {
   test("//T is one range of the index by type", async () => {
     expect(await planOfRun([step("descendant", "T")])).toEqual([
       "SEARCH n1 USING INDEX states_by_type (memory=? AND type=?)",
+    ]);
+  });
+
+  test("a position that ends the run reads its nodes once, from that end", async () => {
+    for (const position of [index(3), range(2, 5), range(-3)]) {
+      expect(await planOfRun([step("descendant", "T", position)])).toEqual([
+        "SEARCH n1 USING INDEX states_by_type (memory=? AND type=?)",
+      ]);
+    }
+  });
+
+  test("below the only node of a type nothing is nested", async () => {
+    const plan = await planOfRun([step("descendant", "A"), step("descendant", "B")], HEAD, ONE_OF_EACH);
+    expect(plan).toEqual([
+      "SEARCH n1 USING COVERING INDEX states_by_type (memory=? AND type=?)",
+      "SEARCH n2 USING INDEX states_by_type (memory=? AND type=? AND path>? AND path<?)",
     ]);
   });
 

@@ -57,7 +57,7 @@ export interface Liveness {
 }
 
 /** Condition on the states of an alias; binds `:revision` unless the head is read. */
-export function liveCondition(alias: string, { head }: Liveness): string {
+export function liveCondition(alias: string, { head }: Pick<Liveness, "head">): string {
   return head ? `${alias}.head = 1` : `${alias}.born <= :revision AND ${alias}.died > :revision`;
 }
 

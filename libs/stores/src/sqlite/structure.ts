@@ -67,7 +67,10 @@ function evidenceRow(tuple: readonly Cell[], nodeWidth: number): EvidenceRow {
   return { context: tuple[0] as number, path: tuple[1] as number, chain };
 }
 
-/** Chains of index ranges come in document order; this only makes sure, which costs one comparison a row. */
+/**
+ * Chains of index ranges come in document order, the last nodes of one in reverse: both cost a comparison a row, for one run in
+ * either direction is all that the sort finds then.
+ */
 function inOrder(rows: RunRow[]): readonly RunRow[] {
   const sorted = rows.every((row, index) => index === 0 || (rows[index - 1]?.key.pathKey ?? "") < row.key.pathKey);
   return sorted ? rows : rows.sort((left, right) => (left.key.pathKey < right.key.pathKey ? -1 : 1));

@@ -1,6 +1,6 @@
 import type { OwnTenantLimits, Tenant, TenantPatch, TenantStore } from "#memory";
 import { patchedTenant } from "../patched-tenant.js";
-import type { Connection } from "./connection.js";
+import { type Connection, limitTo } from "./connection.js";
 import type { Database } from "./database.js";
 
 interface TenantRow {
@@ -36,7 +36,7 @@ export class SqliteTenantStore implements TenantStore {
     const named = name === undefined ? "" : "name = :name AND";
     return this.database.read((connection) =>
       connection
-        .all<TenantRow>(`SELECT ${COLUMNS} FROM tenants WHERE ${named} id > :after ORDER BY id LIMIT :limit`, {
+        .all<TenantRow>(`SELECT ${COLUMNS} FROM tenants WHERE ${named} id > :after ORDER BY id ${limitTo(":limit")}`, {
           ...{ after, limit },
           ...(name !== undefined && { name }),
         })

@@ -1,6 +1,6 @@
 import type { NodeState } from "#core";
 import type { ChildPage } from "#memory";
-import type { Connection } from "./connection.js";
+import { type Connection, limitTo } from "./connection.js";
 import type { MemoryHead } from "./memories.js";
 import {
   type Liveness,
@@ -43,7 +43,7 @@ export function readSubtrees(
      WHERE r.memory = :memory AND r.id = i.value AND ${liveCondition("r", scope.liveness)}
        AND s.memory = :memory AND s.path >= r.path AND s.path < r.path || '/'
        AND (s.path = r.path OR s.path > r.path || '.') AND ${liveCondition("s", scope.liveness)}
-     LIMIT :limit`,
+     ${limitTo(":limit")}`,
     { ids: JSON.stringify([...new Set(ids)]), limit: limit + 1 },
   );
   const nodes = new Map<string, NodeState[]>();
@@ -104,7 +104,7 @@ export function readChildren(
   const rows = tuples<readonly [...StateTuple, number]>(
     scope,
     `SELECT ${stateColumns("s")}, ${grandchildren} FROM states s INDEXED BY ${depthIndex(scope)}
-     WHERE ${where} ORDER BY s.path LIMIT :limit`,
+     WHERE ${where} ORDER BY s.path ${limitTo(":limit")}`,
     { ...parameters, low: page.after ?? below(parent.path), limit: page.limit + 1 },
   );
   const nodes = rows.slice(0, page.limit).map((row) => ({
@@ -171,7 +171,7 @@ export function readPage(
   return tuples<StateTuple>(
     scope,
     `SELECT ${stateColumns("s")} FROM states s INDEXED BY states_by_path
-     WHERE s.memory = :memory AND s.path > :after AND s.head = 1 ORDER BY s.path LIMIT :limit`,
+     WHERE s.memory = :memory AND s.path > :after AND s.head = 1 ORDER BY s.path ${limitTo(":limit")}`,
     { after: page.after ?? "", limit: page.limit },
   ).map(stateOf);
 }

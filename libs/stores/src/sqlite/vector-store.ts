@@ -39,7 +39,7 @@ export class SqliteVectorStore implements VectorStore {
     states: readonly StateRef[],
   ): Promise<Float64Array> {
     return this.#open(scope, read, vector, (open) => {
-      const imaged = this.#image(open, states.length);
+      const imaged = this.#image(open, () => states.length);
       const ordinals = imaged && ordinalsOf(imaged.image, states);
       if (imaged === undefined || ordinals === undefined) return scoresByStatement(open, vector, states);
       return imaged.matrix.scores(vector, ordinals);
@@ -54,7 +54,7 @@ export class SqliteVectorStore implements VectorStore {
     { limit }: { readonly limit: number; readonly exact: boolean },
   ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
     return this.#open(scope, read, vector, (open) => {
-      const imaged = this.#image(open, countOfType(open.connection, open.memory, filter.type));
+      const imaged = this.#image(open, () => countOfType(open.connection, open.memory, filter.type));
       if (imaged === undefined) return { rows: topKByStatement(open, vector, filter, limit), approximate: false };
       const { keys } = imaged.image;
       const found = imaged.matrix.topK(vector, keys.select(filter, read.revision), limit);
@@ -94,7 +94,10 @@ export class SqliteVectorStore implements VectorStore {
     });
   }
 
-  #image({ connection, memory, liveness, set }: OpenSet, states: number): ReturnType<MemoryImages["openVectors"]> {
+  #image(
+    { connection, memory, liveness, set }: OpenSet,
+    states: () => number,
+  ): ReturnType<MemoryImages["openVectors"]> {
     return set && this.images.openVectors(connection, memory, set, { revision: liveness.revision, states });
   }
 

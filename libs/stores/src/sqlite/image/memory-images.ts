@@ -23,8 +23,8 @@ const COUNTED = 10_000;
 /** What a read is about to do. */
 export interface ReadSize {
   readonly revision: number;
-  /** States, or postings, that a statement would look at. */
-  readonly states: number;
+  /** States, or postings, that a statement would look at: asked for while there is no image. */
+  readonly states: () => number;
 }
 
 export interface MemoryImage {
@@ -83,7 +83,7 @@ export class MemoryImages {
   /** An image costs a look at every node: it is made once as many have been looked at without one. */
   #pays(what: string, memory: MemoryHead, { states }: ReadSize): boolean {
     if (this.#images === undefined) return false;
-    const spent = (this.#spent.get(what) ?? 0) + states;
+    const spent = (this.#spent.get(what) ?? 0) + states();
     this.#spent.set(what, spent);
     return spent >= memory.nodes;
   }
@@ -105,12 +105,12 @@ export class MemoryImages {
 }
 
 /** The ordinals of states; undefined if the image does not know all of them. */
-export function ordinalsOf({ keys }: MemoryImage, states: readonly StateRef[]): readonly number[] | undefined {
-  const ordinals: number[] = [];
-  for (const { id, born } of states) {
+export function ordinalsOf({ keys }: MemoryImage, states: readonly StateRef[]): Int32Array | undefined {
+  const ordinals = new Int32Array(states.length);
+  for (const [at, { id, born }] of states.entries()) {
     const ordinal = keys.find(id, born);
     if (ordinal === undefined) return undefined;
-    ordinals.push(ordinal);
+    ordinals[at] = ordinal;
   }
   return ordinals;
 }

@@ -39,7 +39,7 @@ export class PostingLists {
   }
 
   /** The value per ordinal: its weights times the factors, added in the order of the query's terms. */
-  scores(connection: Connection, termSet: number, terms: QueryTermWeights, ordinals: readonly number[]): Float64Array {
+  scores(connection: Connection, termSet: number, terms: QueryTermWeights, ordinals: Int32Array): Float64Array {
     const lists = this.#open(connection, termSet, terms);
     const postings = lists.reduce((sum, { list }) => sum + list.ordinals.length, 0);
     if (postings < ordinals.length * lists.length * LOOKUP_POSTINGS) {

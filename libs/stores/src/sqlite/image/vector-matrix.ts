@@ -57,12 +57,9 @@ export class VectorMatrix {
   }
 
   /** Cosine per ordinal; NaN where there is no vector. */
-  scores(vector: Float32Array, ordinals: readonly number[]): Float64Array {
-    const query = new Query(vector);
-    return Float64Array.from(ordinals, (ordinal) => {
-      const slot = this.#slots.values[ordinal] ?? -1;
-      return slot < 0 ? Number.NaN : this.#cosine(query, slot);
-    });
+  scores(vector: Float32Array, ordinals: Int32Array): Float64Array {
+    const slots = ordinals.map((ordinal) => this.#slots.values[ordinal] ?? -1);
+    return new Query(vector).cosines(this.#vectors.values, this.#inverse.values, slots);
   }
 
   /** The best of a selection; values of 0 are left out. O(states of the selection). */
@@ -102,10 +99,6 @@ export class VectorMatrix {
       }
     }
     return found.subarray(0, count);
-  }
-
-  #cosine(query: Query, slot: number): number {
-    return query.cosine(this.#vectors.values, slot * this.set.dimension, this.#inverse.values[slot] ?? 0);
   }
 
   #put(ordinal: number, bytes: Uint8Array): void {
