@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseConfig, randomId } from "#core";
-import { openDistributedStores, openStores, type Stores } from "#stores";
+import { openDistributedStores, openStores, type OpenStoresOptions, type Stores } from "#stores";
 import { startRedis } from "../../test/support/redis.js";
 
 /** Empty stores of a benchmark. */
@@ -13,9 +13,12 @@ export interface OpenedStores {
 }
 
 /** SQLite in a new temporary folder. */
-export async function openFiles(): Promise<OpenedStores & { readonly folder: string }> {
+export async function openFiles(
+  options: Pick<OpenStoresOptions, "imageBytes"> = {},
+): Promise<OpenedStores & { readonly folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "espalier-bench-"));
-  return { stores: openStores({ folder }), folder, remove: () => rm(folder, { recursive: true, force: true }) };
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  return { stores: openStores({ folder, ...options }), folder, remove };
 }
 
 /**

@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { QdrantClient, type Schemas } from "@qdrant/js-client-rest";
-import type { QueryTermWeights } from "#scoring";
-import { sparseQuery } from "#stores";
+import type { Driver } from "neo4j-driver";
+import type { LexicalStatistics, QueryTermWeights } from "#scoring";
+import { pointId, sparseQuery } from "#stores";
 import type { GrownPoints } from "./grow-points.js";
 import type { GrownTree } from "./grow-tree.js";
 import type { SearchByHand } from "./store-engine.js";
 
 /** What a hit says of its node. */
 const PAYLOAD = ["node", "born", "type", "parent", "path"];
+const STATISTICS = `MATCH (f:Terms {memory: $memory, field: ''}) RETURN null AS term, f.documents AS documents
+  UNION ALL UNWIND $terms AS term MATCH (t:Term {memory: $memory, field: '', term: term}) RETURN t.term AS term, t.documents AS documents`;
 /** Hits of either search that a hybrid one by hand puts together. */
 const HYBRID_HITS = 100;
 /** Breadth of a search by the index: the store's. */
@@ -20,7 +23,11 @@ const LOOK_MS = 500;
 export class QdrantByHand {
   readonly #client: QdrantClient;
 
-  constructor(private readonly prefix: string) {
+  /** @param driver of the Neo4j that has the terms' frequencies */
+  constructor(
+    private readonly prefix: string,
+    private readonly driver: Driver,
+  ) {
     const { QDRANT_URL: url = "", QDRANT_API_KEY: apiKey } = process.env;
     this.#client = new QdrantClient({
       ...{ url, checkCompatibility: false, timeout: 60_000 },
@@ -42,25 +49,26 @@ export class QdrantByHand {
 
   async search({ scope, revision }: GrownTree, { named }: GrownPoints): Promise<SearchByHand> {
     const name = await this.#collection();
-    const memory: Schemas["FieldCondition"][] = [
+    const must: Schemas["FieldCondition"][] = [
       { key: "tenant", match: { value: scope.tenant } },
       { key: "memory", match: { value: scope.memory } },
-    ];
-    const must = [
-      ...memory,
       { key: "field", match: { value: "" } },
       { key: "born", range: { lte: revision } },
       { key: "died", range: { gt: revision } },
       { key: "type", match: { value: "Item" } },
     ];
-    const ids = await this.#idsOf(name, [...memory, { key: "node", match: { any: named.map(({ id }) => id) } }]);
     const rows = async (query: Schemas["QueryRequest"]): Promise<number> =>
       (await this.#client.query(name, query)).points.length;
     const dense = (vector: Float32Array) => ({ query: [...vector], using: "dense" });
     const sparse = (terms: QueryTermWeights) => ({ query: sparseQuery(terms), using: "terms" });
     const found = { filter: { must }, with_payload: PAYLOAD };
-    const byName = { filter: { must: [{ has_id: [...ids] }] }, limit: ids.length, params: { exact: true } };
+    // Points have no ids but UUIDs: whoever asks for nodes has to name them.
+    const byName = (): Schemas["QueryRequest"] => ({
+      filter: { must: [{ has_id: named.map((state) => pointId(scope, "", state)) }] },
+      ...{ limit: named.length, params: { exact: true } },
+    });
     return {
+      statistics: (terms) => this.#statistics(`${scope.tenant}/${scope.memory}`, terms),
       similarity: (vector, { limit, exact }) =>
         rows({ ...dense(vector), ...found, limit, params: exact ? { exact } : { hnsw_ef: BREADTH } }),
       lexical: (terms, limit) => rows({ ...sparse(terms), ...found, limit }),
@@ -73,10 +81,10 @@ export class QdrantByHand {
           },
           ...{ limit, with_payload: PAYLOAD },
         }),
-      cosines: (vector) => rows({ ...dense(vector), ...byName }),
+      cosines: (vector) => rows({ ...dense(vector), ...byName() }),
       termWeights: async (terms) => {
-        await rows({ ...sparse(terms), ...byName });
-        return ids.length;
+        await rows({ ...sparse(terms), ...byName() });
+        return named.length;
       },
     };
   }
@@ -86,9 +94,18 @@ export class QdrantByHand {
     for (const name of await this.#collections()) await this.#client.deleteCollection(name);
   }
 
-  async #idsOf(name: string, must: Schemas["FieldCondition"][]): Promise<readonly (string | number)[]> {
-    const { points } = await this.#client.scroll(name, { filter: { must }, limit: 1_000, with_payload: false });
-    return points.map(({ id }) => id);
+  async #statistics(memory: string, terms: readonly string[]): Promise<LexicalStatistics> {
+    const session = this.driver.session();
+    try {
+      const { records } = await session.executeRead((transaction) => transaction.run(STATISTICS, { memory, terms }));
+      const rows = records.map((record) => record.toObject() as { term: string | null; documents: number });
+      return {
+        documents: rows.find(({ term }) => term === null)?.documents ?? 0,
+        frequencies: new Map(rows.flatMap(({ term, documents }) => (term === null ? [] : [[term, documents]]))),
+      };
+    } finally {
+      await session.close();
+    }
   }
 
   async #collection(): Promise<string> {

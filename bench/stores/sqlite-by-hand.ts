@@ -19,6 +19,11 @@ const NAMED_SUMS = `SELECT i.value AS id, sum((q.value ->> 1) * p.weight) AS val
   CROSS JOIN states s ON s.memory = m.row AND s.id = i.value CROSS JOIN postings p ON p.term = t.id AND p.state = s.row
   WHERE s.head = 1 GROUP BY i.key`;
 
+const FREQUENCIES = `SELECT t.term AS term, t.frequency AS frequency FROM json_each(:terms) q CROSS JOIN memories m ON m.id = :memory
+  CROSS JOIN term_sets c ON c.memory = m.row AND c.field = '' CROSS JOIN terms t ON t.term_set = c.id AND t.term = q.value`;
+const DOCUMENTS = `SELECT c.documents AS documents FROM memories m CROSS JOIN term_sets c ON c.memory = m.row AND c.field = ''
+  WHERE m.id = :memory`;
+
 /** Vectors in an array of this process, terms by statements over the postings. */
 export function sqliteByHand(database: DatabaseSync, tree: GrownTree, points: GrownPoints): SearchByHand {
   const { memory } = tree.scope;
@@ -26,8 +31,17 @@ export function sqliteByHand(database: DatabaseSync, tree: GrownTree, points: Gr
   const places = new Map(tree.items.map(({ id }, index) => [id, index]));
   const ids = JSON.stringify(points.named.map(({ id }) => id));
   const [sums, best, named] = [database.prepare(SUMS), database.prepare(BEST), database.prepare(NAMED_SUMS)];
+  const [frequencies, documents] = [database.prepare(FREQUENCIES), database.prepare(DOCUMENTS)];
   const termsOf = (terms: QueryTermWeights): string => JSON.stringify([...terms]);
   return {
+    statistics: async (terms) => ({
+      documents: documents.get({ memory })?.["documents"] as number,
+      frequencies: new Map(
+        frequencies
+          .all({ memory, terms: JSON.stringify(terms) })
+          .map(({ term, frequency }) => [term as string, frequency as number]),
+      ),
+    }),
     similarity: async (vector, { limit }) => rawTopK(vectors, vector, limit).length,
     lexical: async (terms, limit) => best.all({ memory, terms: termsOf(terms), limit }).length,
     hybrid: async ({ vector, terms }, { a, limit }) => {

@@ -2,12 +2,20 @@ import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { openFiles } from "../engine/open-stores.js";
 import { sqliteByHand } from "./sqlite-by-hand.js";
+import { openSqliteCopies } from "./sqlite-copy.js";
 import type { StoreEngine } from "./store-engine.js";
+
+/**
+ * Room for the vectors of 1,000,000 nodes, as whoever has such a memory would set it (`SQLITE_IMAGE_BYTES`): by hand they lie in
+ * an array. The bound that is set unless something else is said would hold 300,000.
+ */
+const IMAGE_BYTES = 4 * 1024 ** 3;
 
 /** SQLite stores in a new temporary folder; raw queries go to the same file. */
 export async function openSqliteEngine(): Promise<StoreEngine> {
-  const { stores, folder, remove } = await openFiles();
+  const { stores, folder, remove } = await openFiles({ imageBytes: IMAGE_BYTES });
   const database = new DatabaseSync(join(folder, "espalier.db"), { readOnly: true });
+  const copies = await openSqliteCopies(database);
   const statements = new Map<string, StatementSync>();
   const prepared = (sql: string): StatementSync => {
     const statement = statements.get(sql) ?? database.prepare(sql);
@@ -30,7 +38,9 @@ export async function openSqliteEngine(): Promise<StoreEngine> {
       }
       return Promise.resolve(prepared(sql).all(given).length);
     },
+    beginCopy: copies.begin,
     close: async () => {
+      await copies.close();
       database.close();
       await stores.close();
       await remove();

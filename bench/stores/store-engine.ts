@@ -1,6 +1,7 @@
 import type { MemoryScope } from "#core";
 import type { LexicalIndex, TreeStore, VectorStore } from "#memory";
-import type { QueryTermWeights } from "#scoring";
+import type { LexicalStatistics, QueryTermWeights } from "#scoring";
+import type { BeginCopy } from "./copy-by-hand.js";
 import type { GrownPoints } from "./grow-points.js";
 import type { GrownTree } from "./grow-tree.js";
 
@@ -25,6 +26,7 @@ export interface StoreEngine {
   readonly search?: SearchStores;
   /** Rows of a query that is sent to the engine's own driver, over a connection that is open. */
   raw(scope: MemoryScope, query: RawQuery): Promise<number>;
+  readonly beginCopy: BeginCopy;
   close(): Promise<void>;
 }
 
@@ -39,6 +41,8 @@ export interface SearchStores {
 
 /** Searches among the items of a memory, over the engine's own driver or over arrays. Each answers its number of rows. */
 export interface SearchByHand {
+  /** What the weights of terms come from. */
+  statistics(terms: readonly string[]): Promise<LexicalStatistics>;
   similarity(vector: Float32Array, search: { readonly limit: number; readonly exact: boolean }): Promise<number>;
   lexical(terms: QueryTermWeights, limit: number): Promise<number>;
   /** `a` is the share of similarity. */

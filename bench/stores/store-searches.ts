@@ -18,7 +18,7 @@ import { CONDITIONS } from "../engine/sentences.js";
 import type { Comparison } from "./comparison.js";
 import type { GrownPoints } from "./grow-points.js";
 import { BENCH_MODEL, type GrownTree, HYBRID_A } from "./grow-tree.js";
-import type { SearchStores } from "./store-engine.js";
+import type { SearchByHand, SearchStores } from "./store-engine.js";
 
 const ITEMS: NodeFilter = { type: "Item", scope: { kind: "descendants", of: [""] } };
 const TOP = 10;
@@ -31,7 +31,7 @@ export async function storeSearches(
 ): Promise<readonly Comparison[]> {
   const { named } = points;
   const byHand = await stores.byHand(tree, points);
-  const terms = await Promise.all(CONDITIONS.map((text) => weighed(stores, tree, text)));
+  const terms = await Promise.all(CONDITIONS.map((text) => weighed(byHand, text)));
   const textOf = (round: number): string => CONDITIONS[round % CONDITIONS.length] ?? "";
   const termsOf = (round: number): QueryTermWeights => terms[round % terms.length] ?? new Map();
   const vectorOf = (round: number): Float32Array => unitVector(textOf(round), BENCH_MODEL.dimension);
@@ -54,12 +54,15 @@ export async function storeSearches(
     {
       name: `top ${TOP} by terms`,
       own: (round) => best(byTerms, round, true),
-      byHand: (round) => byHand.lexical(termsOf(round), TOP),
+      byHand: async (round) => byHand.lexical(await weighed(byHand, textOf(round)), TOP),
     },
     {
       name: `top ${TOP} by both`,
       own: (round) => best(hybrid, round, false),
-      byHand: (round) => byHand.hybrid({ vector: vectorOf(round), terms: termsOf(round) }, { a: HYBRID_A, limit: TOP }),
+      byHand: async (round) => {
+        const query = { vector: vectorOf(round), terms: await weighed(byHand, textOf(round)) };
+        return byHand.hybrid(query, { a: HYBRID_A, limit: TOP });
+      },
     },
     {
       name: `cosines of ${named.length}`,
@@ -74,9 +77,10 @@ export async function storeSearches(
   ];
 }
 
-async function weighed({ lexical }: SearchStores, { scope }: GrownTree, text: string): Promise<QueryTermWeights> {
+/** As a query does: the weights of a condition's terms depend on what the memory has now. */
+async function weighed(byHand: SearchByHand, text: string): Promise<QueryTermWeights> {
   const terms = queryTerms(text);
-  return queryTermWeights(terms, await lexical.statistics(scope, { field: "" }, terms));
+  return queryTermWeights(terms, await byHand.statistics(terms));
 }
 
 /** The stores as the scorers of queries see them that read a memory at one revision, once it is known that no vector is missing. */

@@ -1,6 +1,7 @@
 export { type ApartStores, inMemoryApartStores } from "./in-memory/apart-stores.js";
 export { inMemoryStores } from "./in-memory/in-memory-stores.js";
 export { openNeo4jTree } from "./neo4j/open-tree.js";
+export { pointId } from "./qdrant/points.js";
 export { sparseQuery, type SparseVector } from "./qdrant/sparse-terms.js";
 export { inspectDatabase, type DatabaseInspection } from "./sqlite/inspect-database.js";
 export { openDistributedStores, type DistributedStoresOptions } from "./distributed/open-distributed-stores.js";

@@ -1,0 +1,106 @@
+import { QdrantClient, type Schemas } from "@qdrant/js-client-rest";
+import { LIMITS, type MemoryScope } from "#core";
+import type { StateRef } from "#scoring";
+import { checkCounts } from "./copy-by-hand.js";
+
+type Point = Schemas["PointStruct"];
+
+/** As the store tells the numbers of a vector: a 32-bit float as a double takes twice the digits. */
+const STEPS = 1e9;
+
+/** Copies the points of a memory into a collection like the store's, the one whose name begins with the prefix. */
+export class QdrantCopy {
+  readonly #client: QdrantClient;
+  #source: string | undefined;
+
+  constructor(
+    private readonly prefix: string,
+    private readonly scope: MemoryScope,
+  ) {
+    const { QDRANT_URL: url = "", QDRANT_API_KEY: apiKey } = process.env;
+    this.#client = new QdrantClient({ url, checkCompatibility: false, ...(apiKey !== undefined && { apiKey }) });
+  }
+
+  /** Writes the points of items, as many in a request as the store; milliseconds. */
+  async write(items: readonly StateRef[]): Promise<number> {
+    const { source, copy } = await this.#open();
+    const points = await this.#read(source, items);
+    const started = performance.now();
+    for (let from = 0; from < points.length; from += LIMITS.storePoints) {
+      await this.#client.upsert(copy, { points: points.slice(from, from + LIMITS.storePoints), wait: true });
+    }
+    return performance.now() - started;
+  }
+
+  async check(): Promise<void> {
+    if (this.#source === undefined) return;
+    const [own, byHand] = await Promise.all([
+      this.#client.count(this.#source, { filter: { must: this.#memory() }, exact: true }),
+      this.#client.count(nameOf(this.#source), { exact: true }),
+    ]);
+    checkCounts(new Map([["points", own.count]]), new Map([["points", byHand.count]]));
+  }
+
+  async remove(): Promise<void> {
+    if (this.#source !== undefined) await this.#client.deleteCollection(nameOf(this.#source));
+  }
+
+  /** The store's collection, which is there once it has points; the copy's is made with the same settings and indexes. */
+  async #open(): Promise<{ readonly source: string; readonly copy: string }> {
+    if (this.#source !== undefined) return { source: this.#source, copy: nameOf(this.#source) };
+    const { collections } = await this.#client.getCollections();
+    const source = collections.find(({ name }) => name.startsWith(`${this.prefix}-`))?.name;
+    if (source === undefined) throw new Error(`no collection of ${this.prefix} is there`);
+    this.#source = source;
+    await this.#make(source, nameOf(source));
+    return { source, copy: nameOf(source) };
+  }
+
+  async #make(source: string, copy: string): Promise<void> {
+    const { config, payload_schema: indexes } = await this.#client.getCollection(source);
+    const { vectors, sparse_vectors } = config.params;
+    await this.#client.createCollection(copy, {
+      ...(vectors !== undefined && { vectors }),
+      ...(sparse_vectors !== undefined && { sparse_vectors }),
+      ...{ hnsw_config: config.hnsw_config, quantization_config: config.quantization_config ?? null },
+    });
+    for (const [key, index] of Object.entries(indexes)) {
+      const { params } = index as { readonly params: Schemas["PayloadFieldSchema"] };
+      await this.#client.createPayloadIndex(copy, { field_name: key, field_schema: params, wait: true });
+    }
+  }
+
+  #memory(): Schemas["FieldCondition"][] {
+    const { tenant, memory } = this.scope;
+    return [
+      { key: "tenant", match: { value: tenant } },
+      { key: "memory", match: { value: memory } },
+    ];
+  }
+
+  /** The store's points of items, in their order. */
+  async #read(source: string, items: readonly StateRef[]): Promise<readonly Point[]> {
+    const ids = items.map(({ id }) => id);
+    const { points } = await this.#client.scroll(source, {
+      filter: { must: [...this.#memory(), { key: "node", match: { any: ids } }] },
+      ...{ limit: items.length, with_payload: true, with_vector: true },
+    });
+    const byNode = new Map(points.map((point) => [point.payload?.["node"], pointOf(point)]));
+    return ids.map((id) => {
+      const point = byNode.get(id);
+      if (point === undefined) throw new Error(`The store has no point of ${id}.`);
+      return point;
+    });
+  }
+}
+
+const nameOf = (source: string): string => `by-hand-${source}`;
+
+function pointOf({ id, vector, payload }: Schemas["Record"]): Point {
+  const vectors = vector as Readonly<Record<string, number[] | Schemas["SparseVector"]>>;
+  const told = Object.entries(vectors).map(([name, values]) => [
+    name,
+    Array.isArray(values) ? values.map((value) => Math.round(value * STEPS) / STEPS) : values,
+  ]);
+  return { id, vector: Object.fromEntries(told) as Point["vector"], payload: payload ?? null };
+}
