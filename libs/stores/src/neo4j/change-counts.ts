@@ -108,11 +108,39 @@ export function countTerms(
     };
     for (const state of begin) count(state, 1);
     for (const state of end) count(state, -1);
-    return { field, documents, terms: withoutZeros(terms) };
+    return { field, documents, terms };
   });
+  return termCounts(counts);
+}
+
+/** Counts of parts of a change set together. O(counts). */
+export function sumTerms(parts: readonly TermCounts[]): TermCounts {
+  const counts = new Map<string, { documents: number; readonly terms: Map<string, number> }>();
+  const countsOf = (field: string) => {
+    const known = counts.get(field) ?? { documents: 0, terms: new Map<string, number>() };
+    counts.set(field, known);
+    return known;
+  };
+  for (const { fields, terms } of parts) {
+    for (const { field, documents } of fields) countsOf(field).documents += documents;
+    for (const { field, term, documents } of terms) bump(countsOf(field).terms, term, documents);
+  }
+  return termCounts([...counts].map(([field, of]) => ({ field, ...of })));
+}
+
+/** Without what is 0. */
+function termCounts(
+  counts: readonly {
+    readonly field: string;
+    readonly documents: number;
+    readonly terms: ReadonlyMap<string, number>;
+  }[],
+): TermCounts {
   return {
     fields: counts.filter(({ documents }) => documents !== 0).map(({ field, documents }) => ({ field, documents })),
-    terms: counts.flatMap(({ field, terms }) => [...terms].map(([term, documents]) => ({ field, term, documents }))),
+    terms: counts.flatMap(({ field, terms }) =>
+      [...withoutZeros(terms)].map(([term, documents]) => ({ field, term, documents })),
+    ),
   };
 }
 

@@ -18,7 +18,14 @@
  */
 import { EspalierError, type MemoryScope, RETENTION_SECONDS } from "#core";
 import type { ChangeSet, CommitResult } from "#memory";
-import { countChange, countTerms, type FoundStates, type LiveState } from "./change-counts.js";
+import {
+  countChange,
+  countTerms,
+  type FoundStates,
+  type LiveState,
+  sumTerms,
+  type TermCounts,
+} from "./change-counts.js";
 import { COMMIT, STAGED } from "./commit-statements.js";
 import type { Database, Transaction } from "./database.js";
 import { ENDED_BATCH, purgeEnded, unlinkEnded } from "./ended-states.js";
@@ -50,6 +57,8 @@ interface Plan {
   readonly fields: readonly string[];
   readonly found: FoundStates;
   readonly counts: ReturnType<typeof countChange>;
+  /** Terms of the states of each batch: texts are cut into terms once. */
+  readonly terms: Map<number, TermCounts>;
 }
 
 /** How the first transaction of an attempt ended. */
@@ -144,7 +153,9 @@ class Commit {
       return { kind: "staged", plan };
     }
     const ended = [...plan.found.ended.values()];
-    await this.#writeStates(transaction, plan, 1);
+    const writing = this.#writeStates(transaction, plan, 1);
+    this.#termsOf(plan, 1);
+    await writing;
     await this.#endStates(transaction, plan, ended);
     await this.#inParts(transaction, COMMIT.unlink, "states", refsOf(ended));
     return { kind: "done", result: await this.#finish(transaction, plan) };
@@ -155,10 +166,10 @@ class Commit {
     const written = await this.#ownBatches(transaction, plan);
     if (written.has(batch)) return;
     const ended = this.#endedOf(plan, batch);
-    await this.#writeStates(transaction, plan, batch);
+    const writing = this.#writeStates(transaction, plan, batch);
+    const preparing = this.#inParts(transaction, STAGED.prepareTerms, "terms", this.#newTerms(plan, batch));
+    await Promise.all([writing, preparing]);
     await this.#endStates(transaction, plan, ended);
-    const { terms } = countTerms(plan.fields, this.#statesOf(batch), []);
-    await this.#inParts(transaction, STAGED.prepareTerms, "terms", terms);
     const named = { memory: this.#memory, revision: plan.revision, batch };
     const [ids, ends] = [this.#statesOf(batch), ended].map((states) => states.map(({ id }) => id));
     await transaction.run(STAGED.add, { ...named, ids, ends });
@@ -228,7 +239,23 @@ class Commit {
     const found = await findStates(transaction, this.#memory, { ...this.change, ends: this.#ends });
     const revision = head.allocated + 1;
     this.#revision = revision;
-    return { revision, model: head.model, fields, found, counts: countChange(this.change, found) };
+    return { revision, model: head.model, fields, found, counts: countChange(this.change, found), terms: new Map() };
+  }
+
+  #termsOf({ fields, terms }: Plan, batch: number): TermCounts {
+    const counted = terms.get(batch) ?? countTerms(fields, this.#statesOf(batch), []);
+    terms.set(batch, counted);
+    return counted;
+  }
+
+  /** Those that no batch before has. */
+  #newTerms(plan: Plan, batch: number): TermCounts["terms"] {
+    const nameOf = ({ field, term }: TermCounts["terms"][number]): string => `${field}\n${term}`;
+    const known = new Set<string>();
+    for (let before = 1; before < batch; before += 1) {
+      for (const term of this.#termsOf(plan, before).terms) known.add(nameOf(term));
+    }
+    return this.#termsOf(plan, batch).terms.filter((term) => !known.has(nameOf(term)));
   }
 
   #statesOf(batch: number): ChangeSet["states"] {
@@ -241,7 +268,7 @@ class Commit {
     return last <= 0 ? [] : [...found.ended.values()].slice(last - this.batchStates, last);
   }
 
-  /** States with their edges and outbox rows. */
+  /** States with their edges and outbox rows. Statements that need nothing of one another do not wait for answers. */
   async #writeStates(transaction: Transaction, plan: Plan, batch: number): Promise<void> {
     const { revision, found, counts, model } = plan;
     const states = this.#statesOf(batch);
@@ -252,13 +279,14 @@ class Commit {
       const children = (found.ended.get(state.id)?.children ?? 0) + (counts.children.get(state.id) ?? 0);
       return propertiesOf(memory, state, { revision, ordinal: first + index, children });
     });
-    await transaction.run(COMMIT.createStates, { rows });
+    const tracking = this.#tracked(transaction);
+    const creating = transaction.run(COMMIT.createStates, { rows });
     const links = states.flatMap(({ id, parentId }) =>
       parentId === null ? [] : [{ id, parent: parentId, born: found.parents.get(parentId)?.born ?? revision }],
     );
-    await transaction.run(COMMIT.linkStates, { memory, revision, links });
+    const linking = transaction.run(COMMIT.linkStates, { memory, revision, links });
     const born = states.map((state) => ({ ...state, born: revision }));
-    const tracked = await this.#tracked(transaction);
+    const [tracked] = await Promise.all([tracking, creating, linking]);
     const waits = { job: this.change.inbox.job, model };
     await this.#writeRows(transaction, rowsOf(memory, born, { tracked, task: "vector", waits }));
   }
@@ -277,7 +305,8 @@ class Commit {
     await this.#keepEnded(transaction, plan);
     await this.#countChildren(transaction, plan);
     const schemaChanged = await this.#countSchema(transaction, plan);
-    const { fields, terms } = countTerms(plan.fields, this.change.states, [...plan.found.ended.values()]);
+    const begun = Array.from({ length: this.#beginning }, (_, index) => this.#termsOf(plan, index + 1));
+    const { fields, terms } = sumTerms([...begun, countTerms(plan.fields, [], [...plan.found.ended.values()])]);
     await this.#inParts(transaction, COMMIT.countDocuments, "fields", fields);
     await this.#inParts(transaction, COMMIT.countTerms, "terms", terms);
     const { inbox, author, message, time } = this.change;
