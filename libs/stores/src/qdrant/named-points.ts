@@ -121,8 +121,8 @@ async function inPages(ids: readonly string[], work: (page: readonly string[]) =
 }
 
 /** What one request is about. */
-export function pagesOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
-  return Array.from({ length: Math.ceil(items.length / LIMITS.storePoints) }, (_, page) =>
-    items.slice(page * LIMITS.storePoints, (page + 1) * LIMITS.storePoints),
+export function pagesOf<Item>(items: readonly Item[], size: number = LIMITS.storePoints): readonly (readonly Item[])[] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, page) =>
+    items.slice(page * size, (page + 1) * size),
   );
 }

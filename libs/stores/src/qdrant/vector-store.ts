@@ -1,3 +1,4 @@
+import pLimit from "p-limit";
 import { LIMITS, type MemoryScope, type NodeFilter } from "#core";
 import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
 import type { HybridCondition, ScoredKey, StateRef } from "#scoring";
@@ -28,6 +29,13 @@ export interface QdrantParts {
   /** Searches over fewer candidates than this are exact. */
   readonly exactBelow: number;
 }
+
+/**
+ * Points of one page, and pages at once: while one of them is stored, the texts of the next are read and weighed, and the one
+ * before is told to the ledger.
+ */
+const UPSERT_POINTS = 300;
+const UPSERTS_IN_FLIGHT = 3;
 
 interface Ranking {
   readonly rows: readonly ScoredKey[];
@@ -104,9 +112,11 @@ export class QdrantVectorStore implements VectorStore {
   }
 
   async upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void> {
-    for (const [model, own] of Map.groupBy(points, (point) => point.model)) {
-      for (const page of pagesOf(own)) await this.#upsertPage(scope, model, page);
-    }
+    const limit = pLimit(UPSERTS_IN_FLIGHT);
+    const pages = [...Map.groupBy(points, (point) => point.model)].flatMap(([model, own]) =>
+      pagesOf(own, UPSERT_POINTS).map((page) => ({ model, page })),
+    );
+    await limit.map(pages, ({ model, page }) => this.#upsertPage(scope, model, page));
   }
 
   /**
