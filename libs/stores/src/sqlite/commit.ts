@@ -9,11 +9,13 @@
  *
  * Nothing is visible before the transaction ends, and nothing of it is left if the process dies in it.
  */
+import type { SQLInputValue } from "node:sqlite";
 import { EspalierError, type MemoryScope, RETENTION_SECONDS } from "#core";
 import { stateBytes, type ChangeSet, type CommitResult, type NewState } from "#memory";
 import { ROOT_TYPE } from "../value-kinds.js";
 import type { Connection } from "./connection.js";
 import { findHead, type MemoryHead } from "./memories.js";
+import { RowWriter } from "./row-writer.js";
 import { SchemaDelta } from "./schema-delta.js";
 import { NEVER, type StateTuple, STATE_WIDTH, stateColumns, stateOf } from "./states.js";
 import { indexedFields, TermWriter } from "./term-sets.js";
@@ -22,9 +24,10 @@ import { countEndedVectors, VectorWriter } from "./vector-sets.js";
 /** States written before other work of the process has its turn: some milliseconds. */
 const STATES_PER_TURN = 200;
 
-const INSERT_STATE = `INSERT INTO states
-  (memory, id, type, parent, path, depth, born, died, head, children, tokens, attributes, metadata, text)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ${NEVER}, 1, ?, ?, ?, ?, ?)`;
+const STATE_COLUMNS = [
+  ...["row", "memory", "id", "type", "parent", "path", "depth", "born", "died", "head", "children", "tokens"],
+  ...["attributes", "metadata", "text"],
+];
 
 /** A state that ends, with what its node carries over to a state that follows it. */
 interface Ended extends NewState {
@@ -66,6 +69,12 @@ export function* commitChange(
   yield* commit.endStates();
   yield* commit.beginStates();
   return commit.finish();
+}
+
+/** The largest row of a state that there ever was. */
+function lastStateRow(connection: Connection): number {
+  const sql = "SELECT seq FROM sqlite_sequence WHERE name = 'states'";
+  return connection.get<{ readonly seq: number }>(sql)?.seq ?? 0;
 }
 
 function checkBase(connection: Connection, memory: MemoryHead, change: ChangeSet): void {
@@ -139,11 +148,7 @@ class Commit {
     this.#learnTypes(states.map(({ parentId }) => parentId));
     for (const state of states) this.#count(state, 1);
     this.#retype();
-    const rows = new Map<string, number>();
-    for (const [index, state] of states.entries()) {
-      if (index % STATES_PER_TURN === STATES_PER_TURN - 1) yield;
-      rows.set(state.id, this.#insert(state));
-    }
+    const rows = yield* this.#writeStates();
     yield* this.#writeVectors(rows);
     yield* this.#writeTerms(rows);
   }
@@ -240,15 +245,28 @@ class Commit {
     }
   }
 
-  #insert(state: NewState): number {
+  /** Answers the rows by node. They are numbered as the table would number them: one after the other, and never again. */
+  *#writeStates(): Generator<void, ReadonlyMap<string, number>, void> {
+    const { states } = this.change;
+    const rows = new Map<string, number>();
+    const writer = new RowWriter(this.connection, "states", STATE_COLUMNS);
+    const last = lastStateRow(this.connection);
+    for (const [index, state] of states.entries()) {
+      if (index % STATES_PER_TURN === STATES_PER_TURN - 1) yield;
+      rows.set(state.id, last + 1 + index);
+      writer.add(last + 1 + index, ...this.#stateRow(state));
+    }
+    writer.finish();
+    if (states.length > 0) [this.#firstState, this.#lastState] = [last + 1, last + states.length];
+    return rows;
+  }
+
+  #stateRow(state: NewState): readonly SQLInputValue[] {
     const carried = this.#ended.get(state.id)?.children ?? 0;
-    const { row } = this.connection.run(INSERT_STATE, [
-      ...[this.memory.row, state.id, state.type, state.parentId, state.pathKey, state.depth, this.#revision],
+    return [
+      ...[this.memory.row, state.id, state.type, state.parentId, state.pathKey, state.depth, this.#revision, NEVER, 1],
       ...[carried, state.tokens, JSON.stringify(state.attributes), JSON.stringify(state.metadata), state.text],
-    ]);
-    if (this.#lastState === 0) this.#firstState = row;
-    this.#lastState = row;
-    return row;
+    ];
   }
 
   *#writeVectors(rows: ReadonlyMap<string, number>): Generator<void, void, void> {
@@ -269,7 +287,7 @@ class Commit {
       const row = rows.get(id);
       if (row !== undefined) this.#terms.add(field, row, weights);
     }
-    this.#terms.finish();
+    yield* this.#terms.finish();
   }
 
   #countChildren(): void {

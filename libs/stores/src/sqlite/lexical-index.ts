@@ -140,7 +140,7 @@ function* indexField(
     const document = of.terms[index];
     if (document !== undefined) writer.add(of.field, row, document.weights);
   }
-  writer.finish();
+  yield* writer.finish();
 }
 
 /** Postings of the terms, over the live states. */

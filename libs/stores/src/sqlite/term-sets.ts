@@ -1,5 +1,6 @@
-import { EspalierError, NODE_FIELD } from "#core";
+import { NODE_FIELD } from "#core";
 import type { Connection } from "./connection.js";
+import { RowWriter } from "./row-writer.js";
 
 /** The index of one field of a memory. */
 export interface TermSet {
@@ -27,10 +28,33 @@ export function indexedFields(connection: Connection, memory: number): readonly 
   return [...new Set([NODE_FIELD, ...termSets(connection, memory).map(({ field }) => field)])];
 }
 
-/** Writes the terms of one transaction: frequencies are added up and written once, by `finish`. */
+/** Terms and documents written before other work of the process has its turn, and postings: some milliseconds. */
+const TERMS_PER_TURN = 500;
+const DOCUMENTS_PER_TURN = 500;
+const POSTINGS_PER_TURN = 5_000;
+
+/** A term of the documents that are added, with its postings. */
+interface AddedTerm {
+  readonly text: string;
+  /** Known once the term is written. */
+  id: number;
+  readonly states: number[];
+  readonly weights: number[];
+}
+
+/** What is added to a set. */
+interface OpenSet {
+  readonly id: number;
+  readonly terms: Map<string, AddedTerm>;
+  readonly documents: { readonly state: number; readonly terms: readonly AddedTerm[] }[];
+}
+
+/**
+ * Writes the terms of one transaction. They are collected by term and written by `finish`: each term once, and postings in the
+ * order of their table.
+ */
 export class TermWriter {
-  readonly #sets = new Map<string, { readonly id: number; added: number }>();
-  readonly #terms = new Map<string, { readonly id: number; added: number }>();
+  readonly #sets = new Map<string, OpenSet>();
 
   constructor(
     private readonly connection: Connection,
@@ -44,27 +68,21 @@ export class TermWriter {
       [this.memory, field],
     );
     const set = findTermSet(this.connection, this.memory, field);
-    if (set !== undefined) this.#sets.set(field, { id: set.id, added: 0 });
+    if (set !== undefined) this.#sets.set(field, { id: set.id, terms: new Map(), documents: [] });
   }
 
   /** Adds a document, live at the head; nothing if the field is not indexed. */
   add(field: string, state: number, weights: ReadonlyMap<string, number>): void {
     const set = this.#sets.get(field);
     if (set === undefined) return;
-    const ids = new Uint32Array(weights.size);
-    let at = 0;
+    const terms: AddedTerm[] = [];
     for (const [text, weight] of weights) {
-      const term = this.#term(set.id, text);
-      term.added += 1;
-      this.connection.run("INSERT INTO postings (term, state, weight) VALUES (?, ?, ?)", [term.id, state, weight]);
-      ids[at++] = term.id;
+      const term = termOf(set, text);
+      term.states.push(state);
+      term.weights.push(weight);
+      terms.push(term);
     }
-    set.added += 1;
-    this.connection.run("INSERT INTO documents (term_set, state, terms) VALUES (?, ?, ?)", [
-      set.id,
-      state,
-      new Uint8Array(ids.buffer),
-    ]);
+    set.documents.push({ state, terms });
   }
 
   /** Counts out the documents of states that end. */
@@ -84,30 +102,74 @@ export class TermWriter {
     }
   }
 
-  finish(): void {
-    for (const { id, added } of this.#sets.values()) {
-      if (added > 0) this.connection.run("UPDATE term_sets SET documents = documents + ? WHERE id = ?", [added, id]);
-    }
-    for (const { id, added } of this.#terms.values()) {
-      this.connection.run("UPDATE terms SET frequency = frequency + ? WHERE id = ?", [added, id]);
+  *finish(): Generator<void, void, void> {
+    for (const set of this.#sets.values()) {
+      if (set.documents.length === 0) continue;
+      yield* this.#writeTerms(set);
+      yield* this.#writePostings(set);
+      yield* this.#writeDocuments(set);
     }
   }
 
-  #term(set: number, text: string): { readonly id: number; added: number } {
-    const key = `${set} ${text}`;
-    const known = this.#terms.get(key);
-    if (known !== undefined) return known;
-    this.connection.run(
-      "INSERT INTO terms (term_set, term, frequency) VALUES (?, ?, 0) ON CONFLICT (term_set, term) DO NOTHING",
-      [set, text],
-    );
-    const row = this.connection.get<{ readonly id: number }>("SELECT id FROM terms WHERE term_set = ? AND term = ?", [
-      set,
-      text,
-    ]);
-    if (row === undefined) throw new EspalierError("internal", "A term that was just written is not there.");
-    const term = { id: row.id, added: 0 };
-    this.#terms.set(key, term);
-    return term;
+  *#writeTerms(set: OpenSet): Generator<void, void, void> {
+    const terms = [...set.terms.values()];
+    for (let at = 0; at < terms.length; at += TERMS_PER_TURN) {
+      this.#writePage(set.id, terms.slice(at, at + TERMS_PER_TURN));
+      yield;
+    }
   }
+
+  /** Raises the frequencies of the terms that are there, and adds the others. */
+  #writePage(set: number, terms: readonly AddedTerm[]): void {
+    const rows = this.connection.tuples<readonly [index: number, id: number]>(
+      "SELECT a.key, t.id FROM json_each(?) a CROSS JOIN terms t ON t.term_set = ? AND t.term = a.value",
+      [JSON.stringify(terms.map(({ text }) => text)), set],
+    );
+    const known = new Map(rows);
+    for (const [index, term] of terms.entries()) {
+      const id = known.get(index);
+      term.id = id ?? this.#insert(set, term);
+      if (id !== undefined) this.#raise(id, term.states.length);
+    }
+  }
+
+  #raise(id: number, count: number): void {
+    this.connection.run("UPDATE terms SET frequency = frequency + ? WHERE id = ?", [count, id]);
+  }
+
+  #insert(set: number, { text, states }: AddedTerm): number {
+    const sql = "INSERT INTO terms (term_set, term, frequency) VALUES (?, ?, ?)";
+    return this.connection.run(sql, [set, text, states.length]).row;
+  }
+
+  *#writePostings({ terms }: OpenSet): Generator<void, void, void> {
+    const rows = new RowWriter(this.connection, "postings", ["term", "state", "weight"]);
+    let count = 0;
+    for (const { id, states, weights } of [...terms.values()].sort((one, other) => one.id - other.id)) {
+      for (let index = 0; index < states.length; index += 1) {
+        rows.add(id, states[index] ?? 0, weights[index] ?? 0);
+        count += 1;
+        if (count % POSTINGS_PER_TURN === 0) yield;
+      }
+    }
+    rows.finish();
+  }
+
+  *#writeDocuments({ id, documents }: OpenSet): Generator<void, void, void> {
+    const rows = new RowWriter(this.connection, "documents", ["term_set", "state", "terms"]);
+    for (const [index, { state, terms }] of documents.entries()) {
+      if (index % DOCUMENTS_PER_TURN === DOCUMENTS_PER_TURN - 1) yield;
+      rows.add(id, state, new Uint8Array(new Uint32Array(terms.map((term) => term.id)).buffer));
+    }
+    rows.finish();
+    this.connection.run("UPDATE term_sets SET documents = documents + ? WHERE id = ?", [documents.length, id]);
+  }
+}
+
+function termOf({ terms }: OpenSet, text: string): AddedTerm {
+  const known = terms.get(text);
+  if (known !== undefined) return known;
+  const term: AddedTerm = { text, id: 0, states: [], weights: [] };
+  terms.set(text, term);
+  return term;
 }

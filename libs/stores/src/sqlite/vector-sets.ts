@@ -1,6 +1,7 @@
 import { EspalierError } from "#core";
 import type { Embedding } from "#scoring";
 import type { Connection } from "./connection.js";
+import { RowWriter } from "./row-writer.js";
 
 /** The vectors of one field of a memory under one model. */
 export interface VectorSet {
@@ -15,6 +16,19 @@ export interface NewVector {
   readonly model: string;
   readonly field: string;
   readonly embedding: Embedding;
+}
+
+/** The vector of a state that may have one. */
+export interface StateVector {
+  readonly vector: NewVector;
+  readonly row: number;
+  readonly head: boolean;
+}
+
+/** A set that vectors are added to. */
+interface OpenSet {
+  readonly set: VectorSet;
+  added: number;
 }
 
 export function findVectorSet(
@@ -40,14 +54,17 @@ export function checkDimension(model: string, expected: number, received: number
   );
 }
 
-/** Writes vectors of one transaction: sets are looked up once, their counters are written by `finish`. */
+/** Writes vectors of one transaction: sets are looked up once; what `finish` writes last are their counters. */
 export class VectorWriter {
-  readonly #sets = new Map<string, { readonly set: VectorSet; added: number }>();
+  readonly #sets = new Map<string, OpenSet>();
+  readonly #rows: RowWriter;
 
   constructor(
     private readonly connection: Connection,
     private readonly memory: number,
-  ) {}
+  ) {
+    this.#rows = new RowWriter(connection, "vectors", ["vector_set", "state", "windowed", "vector"]);
+  }
 
   /** Adds the first vector of a new state. @throws EspalierError `model_dimension` */
   add(of: NewVector, row: number): void {
@@ -56,41 +73,49 @@ export class VectorWriter {
     open.added += 1;
   }
 
-  /** Puts the vector of a state in the place of one that may be there. @throws EspalierError `model_dimension` */
-  put(of: NewVector, state: { readonly row: number; readonly head: boolean }): void {
-    const open = this.#open(of);
-    const replaced = this.connection.run("DELETE FROM vectors WHERE vector_set = ? AND state = ?", [
-      open.set.id,
-      state.row,
-    ]);
-    this.#insert(open.set, of.embedding, state.row);
-    if (state.head && replaced.changes === 0) open.added += 1;
+  /** Puts vectors in the place of those that may be there; a state's last one stays. @throws EspalierError `model_dimension` */
+  put(vectors: readonly StateVector[]): void {
+    for (const [open, ofSet] of Map.groupBy(vectors, ({ vector }) => this.#open(vector))) {
+      const byState = new Map(ofSet.map((of) => [of.row, of]));
+      const replaced = this.#remove(open.set, [...byState.keys()]);
+      for (const { vector, row, head } of byState.values()) {
+        this.#insert(open.set, vector.embedding, row);
+        if (head && !replaced.has(row)) open.added += 1;
+      }
+    }
   }
 
   finish(): void {
+    this.#rows.finish();
     for (const { set, added } of this.#sets.values()) {
       this.connection.run("UPDATE vector_sets SET live = live + ? WHERE id = ?", [added, set.id]);
     }
   }
 
-  #insert(set: VectorSet, { vector, windowed }: Embedding, row: number): void {
-    this.connection.run("INSERT INTO vectors (vector_set, state, windowed, vector) VALUES (?, ?, ?, ?)", [
-      set.id,
-      row,
-      windowed ? 1 : 0,
-      bytesOf(vector),
-    ]);
+  /** Removes the vectors of states, and answers which states had one. */
+  #remove(set: VectorSet, states: readonly number[]): ReadonlySet<number> {
+    this.#rows.finish();
+    const removed = this.connection.tuples<readonly [state: number]>(
+      `DELETE FROM vectors INDEXED BY vectors_by_state
+       WHERE vector_set = ? AND state IN (SELECT value FROM json_each(?)) RETURNING state`,
+      [set.id, JSON.stringify(states)],
+    );
+    return new Set(removed.map(([state]) => state));
   }
 
-  #open(of: NewVector): { readonly set: VectorSet; added: number } {
+  #insert(set: VectorSet, { vector, windowed }: Embedding, row: number): void {
+    this.#rows.add(set.id, row, windowed ? 1 : 0, bytesOf(vector));
+  }
+
+  #open(of: NewVector): OpenSet {
     const dimension = of.embedding.vector.length;
-    const key = JSON.stringify([of.model, of.field]);
+    const key = `${of.field} ${of.model}`;
     const known = this.#sets.get(key) ?? this.#make(key, of, dimension);
     checkDimension(of.model, known.set.dimension, dimension);
     return known;
   }
 
-  #make(key: string, of: NewVector, dimension: number): { readonly set: VectorSet; added: number } {
+  #make(key: string, of: NewVector, dimension: number): OpenSet {
     this.connection.run(
       `INSERT INTO vector_sets (memory, model, field, dimension, live) VALUES (?, ?, ?, ?, 0)
        ON CONFLICT (memory, model, field) DO NOTHING`,

@@ -12,7 +12,15 @@ import { countOfType } from "./schema.js";
 import { type MemoryImages, ordinalsOf } from "./image/memory-images.js";
 import { findHead, livenessAt, type MemoryHead } from "./memories.js";
 import { keyColumns, keyOf, type KeyTuple, type Liveness, liveCondition, NEVER, valuesOf } from "./states.js";
-import { bytesOf, checkDimension, findVectorSet, vectorOf, type VectorSet, VectorWriter } from "./vector-sets.js";
+import {
+  bytesOf,
+  checkDimension,
+  findVectorSet,
+  type StateVector,
+  vectorOf,
+  type VectorSet,
+  VectorWriter,
+} from "./vector-sets.js";
 
 /** What a read works on: the memory at a revision, and the set of its vectors if there is one. */
 interface OpenSet {
@@ -22,8 +30,8 @@ interface OpenSet {
   readonly set: VectorSet | undefined;
 }
 
-/** Points written before other work of the process has its turn. */
-const POINTS_PER_TURN = 200;
+/** Points written before other work of the process has its turn: some milliseconds. */
+const POINTS_PER_TURN = 500;
 
 /** Vectors in SQLite, one row each, in the tables of the trees: one transaction writes both. */
 export class SqliteVectorStore implements VectorStore {
@@ -287,18 +295,28 @@ function* upsertPoints(
     scope.memory,
   ]);
   if (memory === undefined) return;
-  const rows = connection.tuples<readonly [index: number, row: number, died: number]>(
-    `SELECT i.key, s.row, s.died FROM json_each(?) i CROSS JOIN states s INDEXED BY states_by_id
-     ON s.memory = ? AND s.id = i.value ->> 0 AND s.born = i.value ->> 1`,
-    [refsOf(points), memory.row],
-  );
+  const vectors = stateVectors(connection, memory.row, points);
   const writer = new VectorWriter(connection, memory.row);
-  for (const [position, [index, row, died]] of rows.entries()) {
-    if (position % POINTS_PER_TURN === POINTS_PER_TURN - 1) yield;
-    const point = points[index];
-    if (point !== undefined) writer.put(point, { row, head: died === NEVER });
+  for (let at = 0; at < vectors.length; at += POINTS_PER_TURN) {
+    if (at > 0) yield;
+    writer.put(vectors.slice(at, at + POINTS_PER_TURN));
   }
   writer.finish();
+}
+
+/** The points whose states there are. By revision: the points of one call have few, and an id alone is found faster. */
+function stateVectors(connection: Connection, memory: number, points: readonly VectorPoint[]): readonly StateVector[] {
+  return [...Map.groupBy(points, ({ born }) => born)].flatMap(([born, vectors]) => {
+    const rows = connection.tuples<readonly [index: number, row: number, died: number]>(
+      `SELECT i.key, s.row, s.died FROM json_each(?) i CROSS JOIN states s INDEXED BY states_by_id
+       ON s.memory = ? AND s.id = i.value AND s.born = ?`,
+      [JSON.stringify(vectors.map(({ id }) => id)), memory, born],
+    );
+    return rows.flatMap(([index, row, died]) => {
+      const vector = vectors[index];
+      return vector === undefined ? [] : [{ vector, row, head: died === NEVER }];
+    });
+  });
 }
 
 /** States as one JSON parameter. */
