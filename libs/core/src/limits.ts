@@ -159,8 +159,10 @@ export const LIMITS = {
   cachedQueries: 2_000,
   /** Schemas kept by a process. */
   cachedSchemas: 500,
-  /** Prepared statements that a connection keeps, with rows as objects or as arrays, and texts by shape: they are few, but a query's shape is in them. */
+  /** Prepared statements that a connection keeps, of those that give objects and of those that give arrays: their texts are few, but a query's shape is in them. */
   preparedStatements: 512,
+  /** Characters of statements that are kept by what they were made from, with that. */
+  preparedCharacters: 4 * 1024 * 1024,
   /** Milliseconds that a store call waits for the locks of other processes: longer than the largest change set takes. */
   storeLockWaitMs: 20_000,
   /** Bytes of keys, vectors and postings that a process holds of the memories it reads (about 300,000 nodes of 384 dimensions), unless it is told otherwise. */
@@ -181,8 +183,8 @@ export const LIMITS = {
   storeRequestsInFlight: 4,
   /** Bytes of one request that stores points: a fourth of what Qdrant accepts. */
   storeBatchBytes: 8 * 1024 * 1024,
-  /** Texts with a term of the condition up to which a hybrid search is one request: it scores all of them, some 2 ms a thousand. */
-  hybridMatches: 2_000,
+  /** Texts with a term of the condition up to which a hybrid search is one request: it scores all of them, 1 to 2 ms a thousand. */
+  hybridMatches: 10_000,
   /** Contexts that a filter in the vector store names; more are sorted out by the caller. */
   filterContexts: 1_000,
   /** Texts in one read of those whose points are not stored yet: a query that weighs them itself holds no more at a time. */

@@ -80,8 +80,10 @@ export interface ScoredKey {
 export interface HybridCondition {
   readonly vector: Float32Array;
   readonly terms: QueryTermWeights;
-  /** Documents that have one of the terms, at most. */
+  /** Documents that have one of the terms, at most, at the head that was counted. */
   readonly matches: number;
+  /** That head; absent: the store did not tell. */
+  readonly counted?: number | undefined;
   /** Share of similarity, in (0, 1). */
   readonly a: number;
 }
@@ -126,6 +128,8 @@ export interface LexicalStatistics {
   readonly documents: number;
   /** Per term asked for; absent = 0. */
   readonly frequencies: ReadonlyMap<string, number>;
+  /** The head that was counted, where the store tells. */
+  readonly revision?: number;
 }
 
 /** A query's terms with the factor that multiplies a stored term weight: idf / sum of idf * (k1 + 1) over all query terms. */

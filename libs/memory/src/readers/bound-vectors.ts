@@ -45,11 +45,11 @@ export class BoundVectors implements VectorScores {
   ): Promise<readonly (StateRef & { readonly text: string })[]> {
     const { scope } = this.snapshot;
     if (!("filter" in of)) return this.store.missing(scope, this.#read(field), of, limit);
-    const { complete } = this.views.of(this.snapshot);
-    if (complete.has(field)) return [];
+    const view = this.views.of(this.snapshot);
+    if (view.isComplete(field)) return [];
     const anywhere = await this.store.missing(scope, this.#read(field), { filter: EVERYTHING }, 1);
     if (anywhere.length === 0) {
-      complete.add(field);
+      view.complete(field);
       return [];
     }
     return this.store.missing(scope, this.#read(field), of, limit);

@@ -44,7 +44,10 @@ export class LostPoints {
   async #look(scope: MemoryScope): Promise<void> {
     if (!(await this.services.apart.points.areLost(scope))) return;
     this.options.onLost(scope);
-    await reconcile(this.services, scope);
-    this.options.views.clear();
+    try {
+      await reconcile(this.services, scope);
+    } finally {
+      this.options.views.clear();
+    }
   }
 }

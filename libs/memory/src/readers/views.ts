@@ -3,10 +3,21 @@ import { LIMITS } from "#core";
 import type { MemoryServices } from "../services.js";
 import type { Snapshot } from "./snapshot.js";
 
+/** Fields that a view knows to be complete. */
+const COMPLETE_FIELDS = 1_000;
+
 /** What the queries of a memory at one revision find out for one another. Stores keep what they know by its identity. */
-export interface View {
-  /** Fields that had a vector for every text. */
-  readonly complete: Set<string>;
+export class View {
+  readonly #complete = new Set<string>();
+
+  /** Whether the field had a vector for every text. */
+  isComplete(field: string): boolean {
+    return this.#complete.has(field);
+  }
+
+  complete(field: string): void {
+    if (this.#complete.size < COMPLETE_FIELDS) this.#complete.add(field);
+  }
 }
 
 /**
@@ -30,7 +41,7 @@ export class Views {
     const key = [scope.tenant, scope.memory, revision, memory.updatedAt, memory.embeddingModel].join("\n");
     const known = this.#views.get(key);
     if (known !== undefined) return known;
-    const view = { complete: new Set<string>() };
+    const view = new View();
     this.#views.set(key, view);
     return view;
   }

@@ -18,9 +18,9 @@
  * not (many nodes with the same text) V is taken four times as large until it does, or is everything.
  */
 import { type NodeFilter, type NodeKey, roundRelevance } from "#core";
-import type { QueryTermWeights, ScoredKey } from "../ports.js";
+import type { ScoredKey } from "../ports.js";
 import { Cosines } from "./cosines.js";
-import { LexicalScorer, weighCondition } from "./lexical.js";
+import { LexicalScorer, type WeighedTerms, weighCondition } from "./lexical.js";
 import type {
   Candidate,
   LexicalSources,
@@ -57,9 +57,8 @@ type KnownSides = { readonly key: NodeKey } & Partial<Sides>;
 /** One condition: how nodes are scored by it. */
 interface Opened {
   readonly cosines: Cosines;
-  readonly terms: QueryTermWeights;
-  /** Documents that have one of the terms, at most. */
-  readonly matches: number;
+  /** Absent: the condition has none. */
+  readonly weighed: WeighedTerms | undefined;
   readonly field: string;
 }
 
@@ -108,8 +107,7 @@ export class HybridScorer implements Scorer {
       Cosines.open(condition, this.#sources, this.#run, trace),
       weighCondition(condition, this.#sources.lexical),
     ]);
-    const { weights, matches } = weighed ?? { weights: new Map(), matches: 0 };
-    return { cosines, terms: weights, matches, field: condition.field };
+    return { cosines, weighed, field: condition.field };
   }
 
   #value({ similarity, lexical }: Sides): number {
@@ -118,9 +116,10 @@ export class HybridScorer implements Scorer {
   }
 
   /** One store call, in stores that know it. */
-  async #atOnce({ cosines, terms, matches }: Opened, request: TopKRequest): Promise<readonly ScoredKey[] | undefined> {
-    if (terms.size === 0) return undefined;
-    return cosines.hybrid({ terms, matches, a: this.#sources.a }, request.filter, request);
+  async #atOnce({ cosines, weighed }: Opened, request: TopKRequest): Promise<readonly ScoredKey[] | undefined> {
+    if (weighed === undefined) return undefined;
+    const { weights: terms, ...counted } = weighed;
+    return cosines.hybrid({ terms, ...counted, a: this.#sources.a }, request.filter, request);
   }
 
   /** Two rounds of store calls, each of two at once, and mostly none of `#outside`. */
@@ -151,9 +150,9 @@ export class HybridScorer implements Scorer {
   }
 
   /** L raises the threshold, so that one vector search is nearly always enough, and is mostly all that terms can lift. */
-  async #bestByTerms({ terms, field }: Opened, filter: NodeFilter, limit: number): Promise<readonly ScoredKey[]> {
-    if (terms.size === 0) return [];
-    return this.#sources.lexical.matches(field, terms, filter, { above: 0, limit });
+  async #bestByTerms({ weighed, field }: Opened, filter: NodeFilter, limit: number): Promise<readonly ScoredKey[]> {
+    if (weighed === undefined) return [];
+    return this.#sources.lexical.matches(field, weighed.weights, filter, { above: 0, limit });
   }
 
   /** The nodes that can be among the first `limit`, in rank order. `most` is what a side that is not known can be worth. */
@@ -197,7 +196,7 @@ export class HybridScorer implements Scorer {
 
   /** The nodes outside V and L that their terms can lift into the first k; `lifting` is the most that one outside L has of them. */
   async #outside(
-    { terms, field }: Opened,
+    { weighed, field }: Opened,
     filter: NodeFilter,
     found: {
       readonly inside: readonly ScoredKey[];
@@ -209,18 +208,18 @@ export class HybridScorer implements Scorer {
     const { a, lexical } = this.#sources;
     const bound = (found.threshold - a * found.farthest - ROUNDING_SLACK) / (1 - a) - ROUNDING_SLACK;
     const above = Math.max(0, bound);
-    if (found.lifting <= above) return [];
+    if (weighed === undefined || found.lifting <= above) return [];
     const inside = new Set(found.inside.map(({ key }) => key.id));
-    const matches = await lexical.matches(field, terms, filter, { above });
+    const matches = await lexical.matches(field, weighed.weights, filter, { above });
     return united(
       [],
       matches.filter(({ key }) => !inside.has(key.id)),
     );
   }
 
-  async #lexicalsOf({ terms, field }: Opened, nodes: readonly Candidate[]): Promise<Float64Array> {
-    if (terms.size === 0 || nodes.length === 0) return new Float64Array(nodes.length);
-    return (await this.#sources.lexical.scores(field, terms, nodes)).map(roundRelevance);
+  async #lexicalsOf({ weighed, field }: Opened, nodes: readonly Candidate[]): Promise<Float64Array> {
+    if (weighed === undefined || nodes.length === 0) return new Float64Array(nodes.length);
+    return (await this.#sources.lexical.scores(field, weighed.weights, nodes)).map(roundRelevance);
   }
 }
 

@@ -10,6 +10,8 @@ export interface WeighedTerms {
   readonly weights: QueryTermWeights;
   /** Documents that have one of them, at most. */
   readonly matches: number;
+  /** As LexicalStatistics.revision. */
+  readonly counted: number | undefined;
 }
 
 /** Undefined if it has no terms. One store call. */
@@ -21,7 +23,7 @@ export async function weighCondition(
   if (terms.length === 0) return undefined;
   const statistics = await lexical.statistics(condition.field, terms);
   const matches = [...statistics.frequencies.values()].reduce((sum, frequency) => sum + frequency, 0);
-  return { weights: queryTermWeights(terms, statistics), matches };
+  return { weights: queryTermWeights(terms, statistics), matches, counted: statistics.revision };
 }
 
 /** Rel = BM25 with a fixed reference length, over the sum that no document can reach. */

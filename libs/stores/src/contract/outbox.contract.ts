@@ -454,12 +454,18 @@ function describePointLedger(of: () => { readonly apart: TreeApart; readonly sco
         ["red", 2],
         ["blue", 1],
       ]),
+      revision: 1,
     });
-    expect(await apart.ledger.statistics(scope, "other", ["red"])).toEqual({ documents: 0, frequencies: new Map() });
+    expect(await apart.ledger.statistics(scope, "other", ["red"])).toEqual({
+      documents: 0,
+      frequencies: new Map(),
+      revision: 1,
+    });
     await commit(apart, scope, [titled("a3", "blue red")], ["nod_a0"]);
     expect(await apart.ledger.statistics(scope, "title", ["red", "blue"])).toEqual({
       documents: 3,
       frequencies: new Map(Object.entries({ red: 2, blue: 2 })),
+      revision: 2,
     });
   });
 
@@ -473,11 +479,13 @@ function describePointLedger(of: () => { readonly apart: TreeApart; readonly sco
     expect(await apart.ledger.statistics(scope, NODE_FIELD, ["red", "river", "river"])).toEqual({
       documents: 2,
       frequencies: new Map(Object.entries({ red: 2, river: 1 })),
+      revision: 1,
     });
     await commit(apart, scope, [], ["nod_a1"]);
     expect(await apart.ledger.statistics(scope, NODE_FIELD, ["red", "river"])).toEqual({
       documents: 1,
       frequencies: new Map([["red", 1]]),
+      revision: 2,
     });
   });
 }

@@ -96,5 +96,9 @@ export interface PointLedger {
       readonly frequencies: ReadonlyMap<string, number>;
     },
   ): Promise<void>;
-  statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics>;
+  statistics(
+    scope: MemoryScope,
+    field: string,
+    terms: readonly string[],
+  ): Promise<LexicalStatistics & { readonly revision: number }>;
 }

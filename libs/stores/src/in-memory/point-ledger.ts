@@ -1,6 +1,6 @@
 import { EspalierError, fieldText, type MemoryScope } from "#core";
 import type { StoredPoint } from "#memory";
-import { type LexicalStatistics, type StateRef, termWeights } from "#scoring";
+import { type StateRef, termWeights } from "#scoring";
 import type { PendingPage, PointLedger, PointSource, Settlement, Standing } from "../distributed/point-ledger.js";
 import { indexedFields } from "./commit.js";
 import { isInFilter, keyOfState } from "./filter.js";
@@ -134,13 +134,15 @@ export class InMemoryPointLedger implements PointLedger {
     trackField(this.outbox, scope, stored, { model, field });
   }
 
-  async statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics> {
+  async statistics(scope: MemoryScope, field: string, terms: readonly string[]): ReturnType<PointLedger["statistics"]> {
     const stored = this.tables.find(scope);
-    const counted = indexedFields(stored).includes(field) ? liveStates(stored, stored.memory.revision) : [];
+    const { revision } = stored.memory;
+    const counted = indexedFields(stored).includes(field) ? liveStates(stored, revision) : [];
     const texts = counted.map((state) => fieldText(state, field) ?? "").filter((text) => text !== "");
     const documents = texts.map(termWeights);
     const frequencies = terms.map((term) => [term, documents.filter((weights) => weights.has(term)).length] as const);
-    return { documents: documents.length, frequencies: new Map(frequencies.filter(([, count]) => count > 0)) };
+    const known = new Map(frequencies.filter(([, count]) => count > 0));
+    return { documents: documents.length, frequencies: known, revision };
   }
 
   /** Points of those of the states whose row waits for a vector. */

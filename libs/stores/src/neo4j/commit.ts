@@ -153,9 +153,7 @@ class Commit {
       return { kind: "staged", plan };
     }
     const ended = [...plan.found.ended.values()];
-    const writing = this.#writeStates(transaction, plan, 1);
-    this.#termsOf(plan, 1);
-    await writing;
+    await this.#writeStates(transaction, plan, 1);
     await this.#endStates(transaction, plan, ended);
     await this.#inParts(transaction, COMMIT.unlink, "states", refsOf(ended));
     return { kind: "done", result: await this.#finish(transaction, plan) };
@@ -166,9 +164,7 @@ class Commit {
     const written = await this.#ownBatches(transaction, plan);
     if (written.has(batch)) return;
     const ended = this.#endedOf(plan, batch);
-    const writing = this.#writeStates(transaction, plan, batch);
-    const preparing = this.#inParts(transaction, STAGED.prepareTerms, "terms", this.#newTerms(plan, batch));
-    await Promise.all([writing, preparing]);
+    await Promise.all([this.#writeStates(transaction, plan, batch), this.#prepareTerms(transaction, plan, batch)]);
     await this.#endStates(transaction, plan, ended);
     const named = { memory: this.#memory, revision: plan.revision, batch };
     const [ids, ends] = [this.#statesOf(batch), ended].map((states) => states.map(({ id }) => id));
@@ -248,14 +244,15 @@ class Commit {
     return counted;
   }
 
-  /** Those that no batch before has. */
-  #newTerms(plan: Plan, batch: number): TermCounts["terms"] {
+  /** Makes those that no batch before has. */
+  async #prepareTerms(transaction: Transaction, plan: Plan, batch: number): Promise<void> {
     const nameOf = ({ field, term }: TermCounts["terms"][number]): string => `${field}\n${term}`;
     const known = new Set<string>();
     for (let before = 1; before < batch; before += 1) {
       for (const term of this.#termsOf(plan, before).terms) known.add(nameOf(term));
     }
-    return this.#termsOf(plan, batch).terms.filter((term) => !known.has(nameOf(term)));
+    const terms = this.#termsOf(plan, batch).terms.filter((term) => !known.has(nameOf(term)));
+    await this.#inParts(transaction, STAGED.prepareTerms, "terms", terms);
   }
 
   #statesOf(batch: number): ChangeSet["states"] {

@@ -130,13 +130,13 @@ UNWIND $terms AS counted
 MERGE (t:Term {memory: $memory, field: $field, term: counted.term})
 SET t.documents = toInteger(counted.documents)`,
 
-  /** The first row, without a term, is of the field. */
+  /** The last row, without a term, is of the field; its revision is read after what it counts. */
   statistics: `
-MATCH (m:Memory {key: $memory})
-OPTIONAL MATCH (t:Terms {memory: m.key, field: $field})
-RETURN null AS term, coalesce(t.documents, 0) AS documents
-UNION ALL
 UNWIND $terms AS term
 MATCH (t:Term {memory: $memory, field: $field, term: term}) WHERE t.documents > 0
-RETURN term, t.documents AS documents`,
+RETURN term, t.documents AS documents, null AS revision
+UNION ALL
+MATCH (m:Memory {key: $memory})
+OPTIONAL MATCH (t:Terms {memory: m.key, field: $field})
+RETURN null AS term, coalesce(t.documents, 0) AS documents, m.revision AS revision`,
 } as const;

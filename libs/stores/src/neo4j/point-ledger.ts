@@ -1,6 +1,6 @@
 import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey } from "#core";
 import type { StoredPoint } from "#memory";
-import type { LexicalStatistics, StateRef } from "#scoring";
+import type { StateRef } from "#scoring";
 import type { PendingPage, PointLedger, PointSource, Settlement, Standing } from "../distributed/point-ledger.js";
 import { leftModel } from "../distributed/left-model.js";
 import { outermostPaths } from "../outermost-paths.js";
@@ -36,6 +36,12 @@ interface StandingColumns {
   readonly id: string | null;
   readonly born: number | null;
   readonly died: number | null;
+}
+
+interface StatisticsColumns {
+  readonly term: string | null;
+  readonly documents: number;
+  readonly revision: number | null;
 }
 
 interface WitnessColumns {
@@ -155,14 +161,12 @@ export class Neo4jPointLedger implements PointLedger {
     await track(this.database, scope, { model, field });
   }
 
-  async statistics(scope: MemoryScope, field: string, terms: readonly string[]): Promise<LexicalStatistics> {
-    const [whole, ...counted] = await this.#read<{ readonly term: string | null; readonly documents: number }>(
-      LEDGER.statistics,
-      scope,
-      { field, terms: [...new Set(terms)] },
-    );
-    const frequencies = counted.flatMap(({ term, documents }) => (term === null ? [] : [[term, documents] as const]));
-    return { documents: whole.documents, frequencies: new Map(frequencies) };
+  async statistics(scope: MemoryScope, field: string, terms: readonly string[]): ReturnType<PointLedger["statistics"]> {
+    const rows = await this.#read<StatisticsColumns>(LEDGER.statistics, scope, { field, terms: [...new Set(terms)] });
+    const whole = rows.at(-1);
+    if (typeof whole?.revision !== "number") throw memoryNotFound(scope);
+    const frequencies = rows.flatMap(({ term, documents }) => (term === null ? [] : [[term, documents] as const]));
+    return { documents: whole.documents, frequencies: new Map(frequencies), revision: whole.revision };
   }
 
   /** A field that was not tracked is tracked before its rows say anything. */

@@ -102,6 +102,10 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
       ledger.standing = standing;
       expect(await found(2)).toEqual([[first], [first]]);
       expect(await found(1)).toEqual([before, before]);
+      const condition = { vector: unit(1, 0), terms: new Map([["red", 0.5]]), matches: 1, counted: 2, a: 0.4 };
+      const both = await stores.vectors.hybridTopK?.(SCOPE, { ...READ, revision: 2 }, condition, EVERYTHING, BEST);
+      // Those that are sorted out afterwards would take the place of what has the terms.
+      expect(both?.rows.map(({ key }) => key.id)).toEqual(standing === few ? [first] : undefined);
     }
     expect((await few(SCOPE, READ, 100)).ended).toHaveLength(39);
     const { points } = await stores.qdrant.points.points(SCOPE, MODEL, { limit: 40 });

@@ -112,7 +112,8 @@ async function sameSearches(stores: readonly [Stores, Stores], asked: Asked): Pr
   sameRows(await both(({ lexical }) => lexical.matches(scope, read, TERMS, filter, { above: 0, limit })));
   sameRows(await both((stores) => hybrid(stores, asked)));
   const [some, same] = await both(({ lexical }) => lexical.statistics(scope, { field }, [...TERMS.keys()]));
-  expect(some).toEqual(same);
+  // The reference does not tell which head it counts.
+  expect(some).toMatchObject(same);
 }
 
 /** The best by both sides: in one search where that is possible, else of all nodes. */
@@ -123,7 +124,7 @@ async function hybrid({ vectors, lexical }: Stores, asked: Asked): Promise<reado
   const found = await vectors.hybridTopK?.(
     scope,
     read,
-    { vector, terms: TERMS, matches: 100, a: 0.4 },
+    { vector, terms: TERMS, matches: 100, counted: revision, a: 0.4 },
     filter,
     options,
   );

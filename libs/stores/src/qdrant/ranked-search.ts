@@ -100,7 +100,7 @@ function hybridOf(
   { vector, terms, a, matches }: HybridQuery,
   { filter, params, limit }: { filter: Selection["filter"]; params: Schemas["SearchParams"]; limit: number },
 ): Schemas["QueryRequest"] {
-  // Of states that have ended since their terms were counted, too.
+  // More than were counted: other terms can share a dimension with one of these.
   const all = { ...matching(terms), filter, limit: 2 * matches + EXTRA_ROWS };
   const similarity = { ...nearest(vector), score_threshold: 0 };
   const [one, other] = ["$score[0]", "$score[2]"];

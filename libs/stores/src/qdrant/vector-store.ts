@@ -16,7 +16,7 @@ import { type PointToStore, storePoints } from "./store-points.js";
 import { pagesOfPoints } from "./scroll-points.js";
 import { type RankedSearch, rankedSearch } from "./ranked-search.js";
 import { sparseQuery } from "./sparse-terms.js";
-import type { Standings } from "./standings.js";
+import { KNOWN_ENDS, type Standings } from "./standings.js";
 import { unlessGone } from "./unless-gone.js";
 
 /** What the three ports of a Qdrant share. */
@@ -82,7 +82,10 @@ export class QdrantVectorStore implements VectorStore {
     return this.#ranked(scope, read, { collection, standing, query, filter, limit, exact });
   }
 
-  /** While texts wait their terms are weighed elsewhere; where a great part of a memory has the terms, scoring it all takes longer. */
+  /**
+   * While texts wait their terms are weighed elsewhere; where a great part of a memory has the terms, scoring it all takes
+   * longer. All that have them must be found: no more than were counted at the revision that is read.
+   */
   async hybridTopK(
     scope: MemoryScope,
     read: VectorRead,
@@ -90,10 +93,10 @@ export class QdrantVectorStore implements VectorStore {
     filter: NodeFilter,
     { limit, exact }: { readonly limit: number; readonly exact: boolean },
   ): Promise<Ranking | undefined> {
-    if (condition.matches > LIMITS.hybridMatches) return undefined;
+    if (condition.counted !== read.revision || condition.matches > LIMITS.hybridMatches) return undefined;
     const collection = await this.#collection(read.model, condition.vector);
     const standing = await this.parts.standings.of(scope, read);
-    if (standing.waits) return undefined;
+    if (standing.waits || standing.ended.length >= KNOWN_ENDS) return undefined;
     const query = { ...condition, terms: sparseQuery(condition.terms) };
     return this.#ranked(scope, read, { collection, standing, query, filter, limit, exact });
   }
@@ -113,10 +116,23 @@ export class QdrantVectorStore implements VectorStore {
 
   async upsert(scope: MemoryScope, points: readonly VectorPoint[]): Promise<void> {
     const limit = pLimit(UPSERTS_IN_FLIGHT);
+    let failed = false;
+    let before = Promise.resolve();
     const pages = [...Map.groupBy(points, (point) => point.model)].flatMap(([model, own]) =>
       pagesOf(own, UPSERT_POINTS).map((page) => ({ model, page })),
     );
-    await limit.map(pages, ({ model, page }) => this.#upsertPage(scope, model, page));
+    const upserts = pages.map(({ model, page }) =>
+      limit(async () => {
+        if (failed) return;
+        before = this.#upsertPage(scope, model, page, before);
+        await before.catch((error: unknown) => {
+          failed = true;
+          throw error;
+        });
+      }),
+    );
+    // Nothing goes on when the caller hears of a failure.
+    for (const outcome of await Promise.allSettled(upserts)) if (outcome.status === "rejected") throw outcome.reason;
   }
 
   /**
@@ -202,7 +218,13 @@ export class QdrantVectorStore implements VectorStore {
     return found.slice(0, limit);
   }
 
-  async #upsertPage(scope: MemoryScope, model: string, points: readonly VectorPoint[]): Promise<void> {
+  /** Settled after the page before: the last point that the ledger knows of was not stored before others. */
+  async #upsertPage(
+    scope: MemoryScope,
+    model: string,
+    points: readonly VectorPoint[],
+    before: Promise<void>,
+  ): Promise<void> {
     const { connection, collections, ledger } = this.parts;
     const known = await this.#withSources(scope, points);
     const dimension = known[0]?.embedding.vector.length;
@@ -210,6 +232,7 @@ export class QdrantVectorStore implements VectorStore {
     const collection = await collections.open(model, dimension);
     for (const { embedding } of known) checkDimension(collection, embedding.vector.length);
     await storePoints(connection, collection, scope, known);
+    await before;
     const stored = known.map(({ source }) => source);
     const settlement = await ledger.settle(scope, model, stored);
     if (settlement === "settled") return;
