@@ -16,7 +16,7 @@ export interface DatabaseOptions {
   readonly callMs?: number;
 }
 
-/** What a unit of work sees: statements, one after the other. */
+/** What a unit of work sees: statements, which the server runs in the order in which they are sent. */
 export interface Transaction {
   /** Runs one statement; rows by column name, of scalars. Whole numbers come and go as JavaScript's; `toInteger` makes them integers. */
   run<Row>(statement: string, parameters?: Readonly<Record<string, unknown>>): Promise<readonly Row[]>;
