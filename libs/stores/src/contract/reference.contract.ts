@@ -150,7 +150,10 @@ function searches(asked: Asked): readonly Read[] {
         const missing = await vectors.missing(scope, read, { filter }, 1_000);
         return missing.map(({ id, born, text }) => [id, born, text]).sort();
       }),
-      async ({ lexical }) => lexical.statistics(scope, { field }, ["red", "sea", "none"]),
+      async ({ lexical }) => {
+        const { documents, frequencies } = await lexical.statistics(scope, { field }, ["red", "sea", "none"]);
+        return { documents, frequencies };
+      },
       ...(field === NODE_FIELD || revision > 0
         ? [
             async (stores: Stores) => [

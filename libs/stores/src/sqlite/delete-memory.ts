@@ -1,6 +1,6 @@
 import type { MemoryScope } from "#core";
 import type { DeletionCounts } from "#memory";
-import type { Connection } from "./connection.js";
+import { type Connection, limitTo } from "./connection.js";
 import { findHead } from "./memories.js";
 
 /** Rows, or terms with their postings, removed before other work of the process has its turn: some milliseconds. */
@@ -59,18 +59,26 @@ export function* removeInTurns(
   }
 }
 
-/** Term by term: a term's postings lie together. */
+/** Field by field, and term by term: a term's postings lie together. */
 function* removePostings(connection: Connection, memory: number): Generator<void, number, void> {
   let removed = 0;
-  let last = 0;
+  const sets = connection.tuples<readonly [id: number]>("SELECT id FROM term_sets WHERE memory = ?", [memory]);
+  for (const [set] of sets) removed += yield* removePostingsOf(connection, set);
+  return removed;
+}
+
+/** Terms in the order of their index: by their ids those of all memories would be gone through. */
+function* removePostingsOf(connection: Connection, set: number): Generator<void, number, void> {
+  let removed = 0;
+  let last = "";
   for (;;) {
-    const terms = connection.tuples<readonly [id: number]>(
-      `SELECT id FROM terms WHERE term_set IN ${TERM_SETS} AND id > :last ORDER BY id LIMIT :limit`,
-      { memory, last, limit: TERMS_PER_TURN },
+    const terms = connection.tuples<readonly [id: number, term: string]>(
+      `SELECT id, term FROM terms WHERE term_set = :set AND term > :last ORDER BY term ${limitTo(":limit")}`,
+      { set, last, limit: TERMS_PER_TURN },
     );
-    for (const [id] of terms) {
+    for (const [id, term] of terms) {
       removed += connection.run("DELETE FROM postings WHERE term = ?", [id]).changes;
-      last = id;
+      last = term;
     }
     if (terms.length < TERMS_PER_TURN) return removed;
     yield;
