@@ -127,3 +127,13 @@ test("a point of a state that ended is stored and not counted, beside that of th
   expect(await vectorOf(one, 1)).toEqual([0, 1]);
   expect(await vectorOf(one, 2)).toEqual([1, 0]);
 });
+
+test("fields and models whose names run together are sets of their own", async () => {
+  await tree.commit(SCOPE, change(0, { states: [at(0)] }));
+  const named = (field: string, model: string): VectorPoint => ({ ...pointOf(at(0), 1, 1, 0), field, model });
+  await vectors.upsert(SCOPE, [named("title", "of it"), named("title of", "it")]);
+  expect(await rows("SELECT field, model, live FROM vector_sets ORDER BY field")).toEqual([
+    ["title", "of it", 1],
+    ["title of", "it", 1],
+  ]);
+});

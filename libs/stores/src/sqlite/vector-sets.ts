@@ -109,7 +109,7 @@ export class VectorWriter {
 
   #open(of: NewVector): OpenSet {
     const dimension = of.embedding.vector.length;
-    const key = `${of.field} ${of.model}`;
+    const key = JSON.stringify([of.model, of.field]);
     const known = this.#sets.get(key) ?? this.#make(key, of, dimension);
     checkDimension(of.model, known.set.dimension, dimension);
     return known;
