@@ -4,6 +4,7 @@ import type { NewState } from "#memory";
 import { type StateRef, termWeights } from "#scoring";
 import { hashedModel } from "../engine/hashed-model.js";
 import { sentences } from "../engine/sentences.js";
+import { chunksOf } from "./chunks-of.js";
 import type { CopyByHand, Times } from "./copy-by-hand.js";
 import type { RawContext, StoreEngine } from "./store-engine.js";
 
@@ -98,16 +99,4 @@ function* treeStates(size: number, texts: readonly string[]): Generator<NewState
       for (const itemKey of itemKeys) yield make("Item", box, itemKey, texts[count % texts.length]);
     }
   }
-}
-
-function* chunksOf<Item>(items: Iterable<Item>, size: number): Generator<readonly Item[]> {
-  let chunk: Item[] = [];
-  for (const item of items) {
-    if (chunk.length === size) {
-      yield chunk;
-      chunk = [];
-    }
-    chunk.push(item);
-  }
-  if (chunk.length > 0) yield chunk;
 }

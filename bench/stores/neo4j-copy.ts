@@ -2,6 +2,7 @@ import type { Driver } from "neo4j-driver";
 import { type MemoryScope, randomId } from "#core";
 import type { TreeStore } from "#memory";
 import type { StateRef } from "#scoring";
+import { chunksOf } from "./chunks-of.js";
 import { checkCounts, type CopyByHand } from "./copy-by-hand.js";
 
 type Row = Readonly<Record<string, unknown>>;
@@ -79,7 +80,7 @@ export class Neo4jCopy implements CopyByHand {
   /** The points lie elsewhere: here their outbox rows go. */
   writePoints(items: readonly StateRef[]): Promise<number> {
     const rows = items.map(({ id }) => ({ key: this.#waiting.get(id) }));
-    return this.#write(pagesOf(rows, TRANSACTION_POINTS).map((page) => [[REMOVE_OUTBOX, page]]));
+    return this.#write([...chunksOf(rows, TRANSACTION_POINTS)].map((page) => [[REMOVE_OUTBOX, page]]));
   }
 
   async check(): Promise<void> {
@@ -114,7 +115,7 @@ export class Neo4jCopy implements CopyByHand {
     const outbox = await this.#rows(NEW_OUTBOX, revision);
     const parents = await this.#rows(OLD_PARENTS, revision);
     for (const { id, key } of outbox) this.#waiting.set(id as string, key);
-    const batches = pagesOf(nodes, TRANSACTION_NODES).map((page): readonly Write[] => {
+    const batches = [...chunksOf(nodes, TRANSACTION_NODES)].map((page): readonly Write[] => {
       const ids = new Set(page.map(({ id }) => id));
       const own = (rows: readonly Row[]): readonly Row[] => rows.filter(({ id }) => ids.has(id));
       return [
@@ -163,9 +164,4 @@ export class Neo4jCopy implements CopyByHand {
     const { records } = await this.driver.executeQuery(statement, given);
     return records.map((record) => record.get("row") as Row);
   }
-}
-
-function pagesOf<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
-  const pages = Math.ceil(items.length / size);
-  return Array.from({ length: pages }, (_, page) => items.slice(page * size, (page + 1) * size));
 }

@@ -76,6 +76,13 @@ export interface ScoredKey {
   readonly value: number;
 }
 
+/** The best nodes of a filter, in order. */
+export interface Ranking {
+  readonly rows: readonly ScoredKey[];
+  /** Whether an approximate index answered. */
+  readonly approximate: boolean;
+}
+
 /** A condition with both its sides. */
 export interface HybridCondition {
   readonly vector: Float32Array;
@@ -101,7 +108,7 @@ export interface VectorScores {
     vector: Float32Array,
     filter: NodeFilter,
     options: { readonly limit: number; readonly exact: boolean },
-  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }>;
+  ): Promise<Ranking>;
   /**
    * The best by a * max(0, cosine) + (1 - a) * terms, in the same order, where the store has both sides beside each other and
    * can rank by them in one search; `undefined` where it cannot, now or for this condition.
@@ -111,7 +118,7 @@ export interface VectorScores {
     condition: HybridCondition,
     filter: NodeFilter,
     options: { readonly limit: number; readonly exact: boolean },
-  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean } | undefined>;
+  ): Promise<Ranking | undefined>;
   /** States of the filter (or the named ones) whose field has a text but no vector yet; at most `limit`. */
   missing(
     field: string,

@@ -1,5 +1,13 @@
 import type { MemoryScope, NodeFilter } from "#core";
-import type { Embedding, HybridCondition, LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
+import type {
+  Embedding,
+  HybridCondition,
+  LexicalStatistics,
+  QueryTermWeights,
+  Ranking,
+  ScoredKey,
+  StateRef,
+} from "#scoring";
 
 /** A vector of one field of one node state. */
 export interface VectorPoint extends StateRef {
@@ -48,7 +56,7 @@ export interface VectorStore {
     vector: Float32Array,
     filter: NodeFilter,
     options: { readonly limit: number; readonly exact: boolean },
-  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }>;
+  ): Promise<Ranking>;
   /** As VectorScores.hybridTopK says. */
   hybridTopK?(
     scope: MemoryScope,
@@ -56,7 +64,7 @@ export interface VectorStore {
     condition: HybridCondition,
     filter: NodeFilter,
     options: { readonly limit: number; readonly exact: boolean },
-  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean } | undefined>;
+  ): Promise<Ranking | undefined>;
   /** States live at the revision whose field has a text and no vector of that model: of the filter or among the named; with the text. */
   missing(
     scope: MemoryScope,

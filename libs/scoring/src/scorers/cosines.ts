@@ -5,7 +5,7 @@
  * model refuses has no vector: its node is 0, and told.
  */
 import { EspalierError, LIMITS, type NodeFilter } from "#core";
-import type { Embedding, HybridCondition, ScoredKey, StateRef } from "../ports.js";
+import type { Embedding, HybridCondition, Ranking, ScoredKey, StateRef } from "../ports.js";
 import type { ScorerRun, SimilaritySources } from "./scorer.js";
 import type { TraceBuilder } from "./trace-builder.js";
 import { present } from "../present.js";
@@ -71,10 +71,7 @@ export class Cosines {
   }
 
   /** The nearest nodes of the filter, by rounded value descending, then path key; zeros left out. */
-  async nearest(
-    filter: NodeFilter,
-    options: { limit: number; exact: boolean },
-  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
+  async nearest(filter: NodeFilter, options: { limit: number; exact: boolean }): Promise<Ranking> {
     const found = await this.#sources.vectors.topK(this.#field, this.#vector, filter, options);
     this.#trace.approximated(found.approximate);
     return found;

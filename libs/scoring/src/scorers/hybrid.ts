@@ -131,7 +131,7 @@ export class HybridScorer implements Scorer {
       // Neither needs the other: stores that are servers are asked for both at once.
       const [best, nearest] = await Promise.all([matching, opened.cosines.nearest(filter, { limit: wanted, exact })]);
       const everything = nearest.rows.length < wanted;
-      const farthest = everything ? 0 : (nearest.rows.at(-1)?.value ?? 0);
+      const farthest = lastOf(nearest.rows, wanted);
       const lifting = lastOf(best, MORE_BY_TERMS * more);
       // An approximate search can have missed a node that is nearer than its last.
       const most = { similarity: nearest.approximate ? 1 : farthest, lexical: lifting };
@@ -211,10 +211,9 @@ export class HybridScorer implements Scorer {
     if (weighed === undefined || found.lifting <= above) return [];
     const inside = new Set(found.inside.map(({ key }) => key.id));
     const matches = await lexical.matches(field, weighed.weights, filter, { above });
-    return united(
-      [],
-      matches.filter(({ key }) => !inside.has(key.id)),
-    );
+    return matches
+      .filter(({ key }) => !inside.has(key.id))
+      .map(({ key, value }) => ({ key, lexical: roundRelevance(value) }));
   }
 
   async #lexicalsOf({ weighed, field }: Opened, nodes: readonly Candidate[]): Promise<Float64Array> {

@@ -1,6 +1,6 @@
 import { EspalierError, fieldText, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
 import type { Fingerprint, PointRef, VectorPoint, VectorRead, VectorStore } from "#memory";
-import type { ScoredKey, StateRef } from "#scoring";
+import type { Ranking, StateRef } from "#scoring";
 import { byRank } from "../best-first.js";
 import { fingerprintOf } from "../point-fingerprint.js";
 import { isInFilter, keyOfState } from "./filter.js";
@@ -30,7 +30,7 @@ export class InMemoryVectorStore implements VectorStore {
     vector: Float32Array,
     filter: NodeFilter,
     { limit }: { readonly limit: number; readonly exact: boolean },
-  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
+  ): Promise<Ranking> {
     const stored = this.tables.find(scope);
     const points = pointsOf(this.tables.pointsOf(scope), read, vector);
     const rows = liveStates(stored, read.revision)

@@ -59,6 +59,8 @@ interface Plan {
   readonly counts: ReturnType<typeof countChange>;
   /** Terms of the states of each batch: texts are cut into terms once. */
   readonly terms: Map<number, TermCounts>;
+  /** The first batch that has a term, by field and term. */
+  readonly firstBatches: Map<string, number>;
 }
 
 /** How the first transaction of an attempt ended. */
@@ -235,7 +237,15 @@ class Commit {
     const found = await findStates(transaction, this.#memory, { ...this.change, ends: this.#ends });
     const revision = head.allocated + 1;
     this.#revision = revision;
-    return { revision, model: head.model, fields, found, counts: countChange(this.change, found), terms: new Map() };
+    return {
+      revision,
+      model: head.model,
+      fields,
+      found,
+      counts: countChange(this.change, found),
+      terms: new Map(),
+      firstBatches: new Map(),
+    };
   }
 
   #termsOf({ fields, terms }: Plan, batch: number): TermCounts {
@@ -244,14 +254,14 @@ class Commit {
     return counted;
   }
 
-  /** Makes those that no batch before has. */
+  /** Makes those that no batch before has; a batch that is written again makes the same. */
   async #prepareTerms(transaction: Transaction, plan: Plan, batch: number): Promise<void> {
-    const nameOf = ({ field, term }: TermCounts["terms"][number]): string => `${field}\n${term}`;
-    const known = new Set<string>();
-    for (let before = 1; before < batch; before += 1) {
-      for (const term of this.#termsOf(plan, before).terms) known.add(nameOf(term));
-    }
-    const terms = this.#termsOf(plan, batch).terms.filter((term) => !known.has(nameOf(term)));
+    const { firstBatches } = plan;
+    const terms = this.#termsOf(plan, batch).terms.filter(({ field, term }) => {
+      const name = `${field}\n${term}`;
+      if (!firstBatches.has(name)) firstBatches.set(name, batch);
+      return firstBatches.get(name) === batch;
+    });
     await this.#inParts(transaction, STAGED.prepareTerms, "terms", terms);
   }
 

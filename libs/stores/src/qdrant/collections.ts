@@ -6,7 +6,7 @@ import { isConflict, isNotFound } from "./errors.js";
 import type { PointPayload } from "./points.js";
 
 /** Candidates from which a search may use the index: below, an exact one is about as fast (docs/adr/0090). */
-export const EXACT_BELOW = 20_000;
+const EXACT_BELOW = 20_000;
 
 /** Names of the two vectors of a point. */
 export const DENSE = "dense";
@@ -47,7 +47,8 @@ export class Collections {
   readonly #connection: QdrantConnection;
   readonly #prefix: string;
   readonly #quantization: "none" | "int8";
-  readonly #exactBelow: number;
+  /** Searches over fewer candidates than this are exact. */
+  readonly exactBelow: number;
   readonly #known = new Map<string, Promise<Collection | undefined>>();
 
   constructor(
@@ -57,7 +58,7 @@ export class Collections {
     this.#connection = connection;
     this.#prefix = collectionPrefix;
     this.#quantization = quantization;
-    this.#exactBelow = exactBelow;
+    this.exactBelow = exactBelow;
     // A collection that was removed by hand is made again when the next vector comes.
     connection.onNotFound(() => {
       this.#known.clear();
@@ -157,7 +158,7 @@ export class Collections {
           vectors: { [DENSE]: { size: dimension, distance: "Cosine" } },
           sparse_vectors: { [TERMS]: {} },
           // No graph over all tenants: one for each tenant and memory that is large enough to be searched by it.
-          hnsw_config: { m: 0, payload_m: 16, full_scan_threshold: kilobytesOf(this.#exactBelow, dimension) },
+          hnsw_config: { m: 0, payload_m: 16, full_scan_threshold: kilobytesOf(this.exactBelow, dimension) },
           ...(this.#quantization === "int8" && {
             quantization_config: { scalar: { type: "int8", quantile: 0.99, always_ram: true } },
           }),

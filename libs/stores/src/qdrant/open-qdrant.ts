@@ -1,6 +1,6 @@
 import type { LexicalIndex, PointInventory } from "#memory";
 import type { PointLedger } from "../distributed/point-ledger.js";
-import { Collections, EXACT_BELOW } from "./collections.js";
+import { Collections } from "./collections.js";
 import { QdrantConnection, type QdrantSettings } from "./connection.js";
 import { QdrantLexicalIndex } from "./lexical-index.js";
 import { QdrantPointInventory } from "./point-inventory.js";
@@ -23,9 +23,8 @@ export function openQdrant(settings: QdrantSettings, ledger: PointLedger): Qdran
   const connection = new QdrantConnection(settings);
   const collections = new Collections(connection, settings);
   const payloads = new PointPayloads(connection, ledger);
-  const exactBelow = settings.exactBelow ?? EXACT_BELOW;
   const standings = new Standings(ledger);
-  const parts = { connection, collections, ledger, standings, payloads, exactBelow };
+  const parts = { connection, collections, ledger, standings, payloads };
   return {
     vectors: new QdrantVectorStore(parts),
     lexical: new QdrantLexicalIndex(parts),

@@ -5,8 +5,7 @@
  */
 import type { Schemas } from "@qdrant/js-client-rest";
 import { roundRelevance } from "#core";
-import type { HybridCondition } from "#scoring";
-import type { ScoredKey } from "#scoring";
+import type { HybridCondition, ScoredKey } from "#scoring";
 import { byRank } from "../best-first.js";
 import { type Collection, DENSE, TERMS } from "./collections.js";
 import type { QdrantConnection } from "./connection.js";

@@ -1,7 +1,7 @@
 import pLimit from "p-limit";
 import { LIMITS, type MemoryScope, type NodeFilter } from "#core";
 import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
-import type { HybridCondition, ScoredKey, StateRef } from "#scoring";
+import type { HybridCondition, Ranking, StateRef } from "#scoring";
 import { leftModel } from "../distributed/left-model.js";
 import type { PointLedger, PointSource, Standing } from "../distributed/point-ledger.js";
 import { FingerprintSum } from "../point-fingerprint.js";
@@ -26,8 +26,6 @@ export interface QdrantParts {
   readonly ledger: PointLedger;
   readonly standings: Standings;
   readonly payloads: PointPayloads;
-  /** Searches over fewer candidates than this are exact. */
-  readonly exactBelow: number;
 }
 
 /**
@@ -36,11 +34,6 @@ export interface QdrantParts {
  */
 const UPSERT_POINTS = 300;
 const UPSERTS_IN_FLIGHT = 3;
-
-interface Ranking {
-  readonly rows: readonly ScoredKey[];
-  readonly approximate: boolean;
-}
 
 interface VectorSearch {
   readonly collection: Collection | undefined;
@@ -174,10 +167,10 @@ export class QdrantVectorStore implements VectorStore {
     { collection, standing, query, filter, limit, exact }: VectorSearch,
   ): Promise<Ranking> {
     if (collection === undefined) return { rows: [], approximate: false };
-    const { connection, ledger, exactBelow } = this.parts;
+    const { connection, collections, ledger } = this.parts;
     const { nodes, ended } = standing;
     const selection = withoutEnded(ledger, scope, read, { ended, selection: selectionOf(scope, read, filter) });
-    const approximate = !exact && nodes >= exactBelow && (await this.#isLarge(collection, selection));
+    const approximate = !exact && nodes >= collections.exactBelow && (await this.#isLarge(collection, selection));
     const search = { query, selection, above: 0, limit, exact: !approximate };
     return { rows: await rankedSearch(connection, collection, search), approximate };
   }
@@ -190,12 +183,12 @@ export class QdrantVectorStore implements VectorStore {
 
   /** Whether a search may be approximate. Where rows are sorted out afterwards, an index would run out of them. */
   async #isLarge({ name }: Collection, { filter, accepts, living }: Selection): Promise<boolean> {
-    const { connection, exactBelow } = this.parts;
+    const { connection, collections } = this.parts;
     if (accepts !== undefined || living !== undefined) return false;
     const { count } = await connection.send("counting candidates", (client) =>
       client.count(name, { filter, exact: false }),
     );
-    return count >= exactBelow;
+    return count >= collections.exactBelow;
   }
 
   /** Named states that live at the revision and whose point is really not there, whatever the ledger says. */

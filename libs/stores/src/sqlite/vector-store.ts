@@ -1,6 +1,6 @@
 import { fieldText, type MemoryScope, NODE_FIELD, type NodeFilter, roundRelevance } from "#core";
 import type { Fingerprint, VectorPoint, VectorRead, VectorStore } from "#memory";
-import type { ScoredKey, StateRef } from "#scoring";
+import type { Ranking, ScoredKey, StateRef } from "#scoring";
 import { BestFirst } from "../best-first.js";
 import { inverseLength, Query } from "../cosine.js";
 import { fingerprintOf } from "../point-fingerprint.js";
@@ -60,7 +60,7 @@ export class SqliteVectorStore implements VectorStore {
     vector: Float32Array,
     filter: NodeFilter,
     { limit }: { readonly limit: number; readonly exact: boolean },
-  ): Promise<{ readonly rows: readonly ScoredKey[]; readonly approximate: boolean }> {
+  ): Promise<Ranking> {
     return this.#open(scope, read, vector, (open) => {
       const imaged = this.#image(open, () => countOfType(open.connection, open.memory, filter.type));
       if (imaged === undefined) return { rows: topKByStatement(open, vector, filter, limit), approximate: false };
