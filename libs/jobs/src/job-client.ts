@@ -1,3 +1,4 @@
+import { StatusWrites } from "./status-writes.js";
 import type { Redis } from "ioredis";
 import { EspalierError, type Clock, type IdSource } from "#core";
 import { Admission } from "./admission/admission.js";
@@ -8,7 +9,7 @@ import { JobWaits } from "./client/job-waits.js";
 import { QueueReadings, type QueueAges } from "./client/queue-readings.js";
 import { jobNotFound } from "./job-not-found.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "./keys.js";
-import { fullRecordOf, hashOf, isEnded, LISTED_FIELDS, recordOf, type JobHash } from "./record.js";
+import { fullRecordOf, hashOf, isEnded, STATUS_FIELDS, recordOf, type JobHash } from "./record.js";
 import { bounded, connectRedis, isCluster } from "./redis.js";
 import { endAnswer, runScript } from "./scripts.js";
 import { JOB_SETTINGS, keepEnded, type JobSettings } from "./settings.js";
@@ -58,16 +59,19 @@ class RedisJobClient implements JobClient, QueueAges {
     this.#settings = { ...JOB_SETTINGS, ...options.settings };
     this.#keys = jobKeys(this.#settings.prefix);
     this.#redis = connectRedis(options.redis, "producer");
-    this.#admission = new Admission({ redis: this.#redis, keys: this.#keys, settings: this.#settings });
+    const own = { redis: this.#redis, keys: this.#keys, settings: this.#settings };
+    const cluster = isCluster(options.redis);
+    const writes = new StatusWrites({ ...own, cluster });
+    this.#admission = new Admission({ ...own, writes });
     this.#deliveries = new DeliveryQueue(this.#redis, this.#settings);
     this.#sweeper = new Sweeper(() => this.#call(() => this.#admission.sweep()), this.#settings.sweepMs);
     const parts: ClientParts = {
-      ...{ redis: this.#redis, keys: this.#keys, settings: this.#settings, admission: this.#admission },
+      ...{ ...own, writes, admission: this.#admission },
       ...{ clock: options.clock, payloadStore: options.payloadStore, channel: this.#keys.wake(crypto.randomUUID()) },
       call: (calls) => this.#call(calls),
       get: (tenant, id) => this.get(tenant, id),
     };
-    this.#submits = new JobSubmits({ ...parts, cluster: isCluster(options.redis), limits: options.limits });
+    this.#submits = new JobSubmits({ ...parts, cluster, limits: options.limits });
     this.#waits = new JobWaits(parts, connectRedis(options.redis, "subscriber"));
     this.#readings = new QueueReadings(parts);
   }
@@ -92,7 +96,7 @@ class RedisJobClient implements JobClient, QueueAges {
   async get(tenant: string, id: string): Promise<JobRecord> {
     const hash = await this.#call(() => this.#redis.hgetall(this.#keys.job(tenant, id)));
     if (hash["state"] === undefined) throw jobNotFound(id);
-    return fullRecordOf(hash, this.#options.payloadStore);
+    return fullRecordOf({ tenant, id }, hash, this.#options.payloadStore);
   }
 
   async list(tenant: string, query: Parameters<JobClient["list"]>[1]): Promise<readonly JobRecord[]> {
@@ -116,17 +120,16 @@ class RedisJobClient implements JobClient, QueueAges {
   }
 
   async cancel(tenant: string, id: string): Promise<JobRecord> {
-    const keys = [
-      ...[this.#keys.job(tenant, id), this.#keys.events(tenant, id)],
-      ...[this.#keys.webhooks(tenant), this.#keys.usage(tenant)],
-    ];
     const token = queueJobId(tenant, id);
     const error = { code: "cancelled", message: "The job was cancelled while it was queued.", details: {} };
     const keep = keepEnded(this.#settings, "cancelled");
     const reply = await this.#call(() =>
-      runScript(this.#redis, "jobCancel", keys, [
-        ...[token, this.#options.clock.now(), keep.ms, JSON.stringify(error), this.#settings.eventsPerJob, keep.bytes],
-      ]),
+      runScript(
+        this.#redis,
+        "jobCancel",
+        [this.#keys.job(tenant, id)],
+        [...[this.#options.clock.now(), keep.ms, JSON.stringify(error), this.#settings.eventsPerJob, keep.bytes]],
+      ),
     );
     const { answer: outcome, webhooks } = endAnswer(reply);
     this.#deliveries.tellSoon(tenant, webhooks, this.#options.clock.now());
@@ -162,7 +165,7 @@ class RedisJobClient implements JobClient, QueueAges {
     const state = await this.#call(() => this.#redis.hget(this.#keys.job(tenant, chosen), "state"));
     if (state !== null) return this.get(tenant, chosen);
     if (hash["replayPlaced"] !== undefined) throw jobNotFound(chosen);
-    const { memory, kind, replayOf } = recordOf(hash);
+    const { memory, kind, replayOf } = recordOf({ tenant, id }, hash);
     const origin = replayOf ?? id;
     const version = Number(hash["payloadVersion"] ?? 1);
     // Whoever asks at the same time submits the same job: that is one job.
@@ -290,12 +293,12 @@ class RedisJobClient implements JobClient, QueueAges {
   /** Records by id without results; expired ones are left out. */
   async #records(tenant: string, ids: readonly string[]): Promise<readonly JobRecord[]> {
     const replies = await this.#call(() =>
-      Promise.all(ids.map((id) => this.#redis.hmget(this.#keys.job(tenant, id), ...LISTED_FIELDS))),
+      Promise.all(ids.map((id) => this.#redis.hmget(this.#keys.job(tenant, id), ...STATUS_FIELDS))),
     );
-    return replies.flatMap((reply) => {
-      const flat = reply.flatMap((value, index) => (value === null ? [] : [LISTED_FIELDS[index] ?? "", value]));
+    return replies.flatMap((reply, at) => {
+      const flat = reply.flatMap((value, index) => (value === null ? [] : [STATUS_FIELDS[index] ?? "", value]));
       const hash = hashOf(flat);
-      return hash === undefined ? [] : [recordOf(hash)];
+      return hash === undefined ? [] : [recordOf({ tenant, id: ids[at] ?? "" }, hash)];
     });
   }
 

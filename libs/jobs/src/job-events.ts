@@ -1,6 +1,6 @@
 import { EspalierError } from "#core";
 import { jobNotFound } from "./job-not-found.js";
-import { hashOf, isEnded, recordOf } from "./record.js";
+import { constantOf, hashOf, isEnded, recordOf } from "./record.js";
 import type { JobEvent, JobRecord } from "./types.js";
 import type { WakeListener } from "./waiters.js";
 
@@ -83,9 +83,8 @@ async function eventOf(job: FollowedJob, before: JobRecord, id: string, fields: 
   const type = change["type"] === "progress" ? "progress" : "state";
   if (isEnded(change["state"] as JobRecord["state"])) return { id, type, record: await job.record() };
   const startedAt = change["startedAt"] ?? before.startedAt?.toString();
-  const record = recordOf({
-    ...{ id: before.id, tenant: before.tenant, memory: before.memory, kind: before.kind },
-    ...{ createdAt: String(before.createdAt), attempts: String(before.attempts) },
+  const record = recordOf(before, {
+    ...{ job: constantOf(before), attempts: String(before.attempts) },
     ...{ done: String(before.progress.done), total: String(before.progress.total) },
     ...change,
     ...(startedAt !== undefined && { startedAt }),

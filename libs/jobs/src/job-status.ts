@@ -2,15 +2,17 @@ import type { Redis } from "ioredis";
 import { LIMITS, type Clock } from "#core";
 import type { JobData } from "./job-data.js";
 import { heldKey, heldMember } from "./held/held-jobs.js";
-import { blobKey, queueJobId, type JobKeys } from "./keys.js";
-import { newHash, type JobEnding } from "./record.js";
-import { endAnswer, runScript } from "./scripts.js";
+import { blobKey, type JobKeys } from "./keys.js";
+import { runScript } from "./scripts.js";
 import { keepEnded, type JobSettings } from "./settings.js";
+import type { StartAnswer, StatusWrites } from "./status-writes.js";
 import type { JobError, JobKind, JobState, PayloadStore } from "./types.js";
 
 /** What the status of jobs needs from its process. */
 export interface StatusDeps {
   readonly redis: Redis;
+  /** One for all queues of the process: what its runs write goes together. */
+  readonly writes: StatusWrites;
   readonly keys: JobKeys;
   readonly settings: JobSettings;
   readonly clock: Clock;
@@ -39,9 +41,6 @@ export interface RunTally {
   readonly stored: StoredCounts;
 }
 
-/** Whether a run may go on. */
-export type StartAnswer = "run" | "cancel" | "ended" | "held" | "fenced";
-
 /** The status of an attempt, or the absence of one. */
 export type RunStatus = Pick<AttemptStatus, "start" | "progress" | "retry" | "finish" | "hold">;
 
@@ -66,32 +65,22 @@ export class AttemptStatus {
   }
 
   async start(): Promise<StartAnswer> {
-    const { tenant, memory, id, createdAt } = this.#data;
-    const { eventsPerJob, keepQueuedMs } = this.#deps.settings;
-    const progress = { done: 0, total: 0 };
-    const hash = newHash({
-      ...{ id, tenant, memory, kind: this.#kind, state: "queued", progress, createdAt, attempts: 0 },
-      ...(this.#data.origin !== undefined && { replayOf: this.#data.origin }),
-    });
-    return (await this.#run("jobStart", [
-      this.#startedAt,
-      this.#token,
-      eventsPerJob,
-      keepQueuedMs,
-      ...hash,
-    ])) as StartAnswer;
+    const { tenant, memory, id, createdAt, origin } = this.#data;
+    const replay = origin !== undefined && { replayOf: origin };
+    const record = { tenant, id, kind: this.#kind, memory, createdAt, ...replay };
+    return this.#deps.writes.start({ record, attempt: this.#attempt, startedAt: this.#startedAt });
   }
 
   /** True if the job is no longer wanted: the message that said so may have been lost. */
   async progress(done: number, total: number): Promise<boolean> {
     this.#progress = { done, total };
-    const answer = await this.#run("jobProgress", [this.#token, this.#deps.settings.eventsPerJob, done, total]);
+    const answer = await this.#run("jobProgress", [this.#deps.settings.eventsPerJob, done, total]);
     return answer === "cancel";
   }
 
   /** Back to the queue. False if the job is no longer wanted: then it must be ended instead. */
   async retry(error?: JobError): Promise<boolean> {
-    const values = [this.#token, this.#deps.settings.eventsPerJob, error === undefined ? "" : JSON.stringify(error)];
+    const values = [this.#deps.settings.eventsPerJob, error === undefined ? "" : JSON.stringify(error)];
     return (await this.#run("jobRetry", values)) !== "cancel";
   }
 
@@ -99,31 +88,27 @@ export class AttemptStatus {
   async finish(ending: Ending, tally?: RunTally): Promise<boolean> {
     const { progress, stored } = tally ?? { progress: this.#progress, stored: NOTHING_STORED };
     const { settings, clock, payloadStore } = this.#deps;
-    const { tenant } = this.#data;
+    const { tenant, id, origin = id, payload } = this.#data;
     const finishedAt = clock.now();
     const failed = ending.state === "failed" || ending.state === "dead";
     const keep = keepEnded(settings, ending.state);
-    const end: JobEnding = {
-      ...{ state: ending.state, attempts: this.#attempt, progress, startedAt: this.#startedAt, finishedAt },
-      ...(ending.state !== "completed" && { error: ending.error }),
-    };
     const result = ending.state === "completed" ? JSON.stringify(ending.result ?? null) : undefined;
     const large = result !== undefined && isLarge(result, LIMITS.resultBytes);
     if (large) await this.#keepLarge(result, finishedAt + Math.max(keep.ms, settings.idempotencyMs));
     const fields = [
-      ...["startedAt", this.#startedAt, "finishedAt", finishedAt, "done", progress.done, "total", progress.total],
+      ...["startedAt", this.#startedAt, "finishedAt", finishedAt],
+      // A run that told nothing has nothing to say, unless an earlier one did.
+      ...(progress.total > 0 || this.#attempt > 1 ? ["done", progress.done, "total", progress.total] : []),
       ...(large ? ["resultAttempt", this.#attempt] : result === undefined ? [] : ["result", result]),
       ...(ending.state === "completed" ? [] : ["error", JSON.stringify(ending.error)]),
       // What a replay needs; a large payload stays where it is.
-      ...(failed && this.#data.payload !== undefined ? ["payload", JSON.stringify(this.#data.payload)] : []),
+      ...(failed && payload !== undefined ? ["payload", JSON.stringify(payload)] : []),
       ...(failed ? this.#payloadVersion : []),
     ];
-    const wake = this.#wakeText(end, large ? undefined : result);
-    const values = [
-      ...[this.#token, settings.eventsPerJob, keep.ms, keep.bytes, wake, ending.state],
-      ...[stored.nodes, stored.bytes, ...fields],
-    ];
-    const { answer, webhooks } = endAnswer(await this.#run("jobFinish", values));
+    const { answer, webhooks } = await this.#deps.writes.finish({
+      ...{ tenant, id, kind: this.#kind, state: ending.state, attempt: this.#attempt, keep, fields },
+      stored: { effect: origin, ...stored },
+    });
     const accepted = answer === "ok";
     if (accepted) this.#deps.notify(tenant, webhooks);
     if (large && !accepted) await payloadStore.delete(tenant, this.#resultKey);
@@ -137,7 +122,7 @@ export class AttemptStatus {
    */
   async hold(result: unknown, { progress, stored }: RunTally): Promise<boolean> {
     const { redis, settings, clock, payloadStore } = this.#deps;
-    const { tenant } = this.#data;
+    const { tenant, id, origin = id } = this.#data;
     const text = JSON.stringify(result ?? null);
     const large = isLarge(text, LIMITS.resultBytes);
     // It must outlive the job's own end, which may be as far away as a job may be held.
@@ -152,11 +137,8 @@ export class AttemptStatus {
       ...this.#payloadVersion,
     ];
     const values = [
-      this.#token,
-      settings.eventsPerJob,
-      settings.keepQueuedMs,
-      ...[progress.done, progress.total, stored.nodes, stored.bytes],
-      ...fields,
+      ...[settings.eventsPerJob, settings.keepQueuedMs, progress.done, progress.total],
+      ...[origin, stored.nodes, stored.bytes, ...fields],
     ];
     const answer = await this.#run("jobHold", values);
     const accepted = answer === "ok" || answer === "held";
@@ -175,37 +157,19 @@ export class AttemptStatus {
     if (payload === undefined) await this.#deps.payloadStore.delete(tenant, blobKey(id, "payload"));
   }
 
-  /** The end as the waiters hear it; nothing if it is too large to travel. Large results are read by reference. */
-  #wakeText(end: JobEnding, result: string | undefined): string {
-    const text = JSON.stringify(end);
-    if (end.state !== "completed") return text;
-    if (result === undefined || isLarge(result, this.#deps.settings.wakeBytes)) return "";
-    return `${text.slice(0, -1)},"result":${result}}`;
-  }
-
   get #payloadVersion(): readonly (string | number)[] {
     const { version } = this.#data;
     return version === undefined ? [] : ["payloadVersion", version];
-  }
-
-  get #token(): string {
-    return queueJobId(this.#data.tenant, this.#data.id);
   }
 
   get #resultKey(): string {
     return blobKey(this.#data.id, `result-${this.#attempt}`);
   }
 
-  #run(
-    script: "jobStart" | "jobProgress" | "jobRetry" | "jobFinish" | "jobHold",
-    values: readonly (string | number)[],
-  ): Promise<unknown> {
-    const { tenant, id, origin = id } = this.#data;
+  #run(script: "jobProgress" | "jobRetry" | "jobHold", values: readonly (string | number)[]): Promise<unknown> {
+    const { tenant, id } = this.#data;
     const { redis, keys } = this.#deps;
-    const names = [keys.job(tenant, id), keys.events(tenant, id)];
-    if (script === "jobFinish") names.push(keys.webhooks(tenant));
-    if (script === "jobFinish" || script === "jobHold") names.push(keys.usage(tenant), keys.job(tenant, origin));
-    return runScript(redis, script, names, [this.#attempt, ...values]);
+    return runScript(redis, script, [keys.job(tenant, id)], [this.#attempt, ...values]);
   }
 }
 

@@ -9,9 +9,10 @@ import type { JobData } from "./job-data.js";
 import { isJobKind, queuesOf } from "./job-names.js";
 import { jobKeys, queueJobId } from "./keys.js";
 import { LastRun } from "./last-run.js";
-import { bounded, connectRedis } from "./redis.js";
+import { bounded, connectRedis, isCluster } from "./redis.js";
 import { buryJob, runJob, statusOf, stopRun, type RunDeps, type RunReport } from "./run-job.js";
 import { JOB_SETTINGS, QUEUE_RETENTION, retryDelayMs, type JobSettings } from "./settings.js";
+import { StatusWrites } from "./status-writes.js";
 import type { JobKind, PayloadStore, QueueName } from "./types.js";
 import { DeliveryQueue } from "./webhooks/delivery-queue.js";
 
@@ -75,11 +76,23 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const lanes = connectRedis(options.redis, "producer", { commandTimeout: settings.callTimeoutMs });
   const control = connectRedis(options.redis, "subscriber");
   const running = new Map<string, AbortController>();
-  const shared = { redis, keys, settings, clock: options.clock, payloadStore: options.payloadStore, handlers, running };
+  const cluster = isCluster(options.redis);
+  const writes = new StatusWrites({ redis, keys, settings, cluster });
+  const shared = {
+    redis,
+    writes,
+    keys,
+    settings,
+    clock: options.clock,
+    payloadStore: options.payloadStore,
+    handlers,
+    running,
+  };
   const lastRun = new LastRun(settings.lastRun);
   const report = options.onRun ?? ignore;
   const concurrencyOf = (kind: QueueName): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
-  const admission = new Admission({ redis: lanes, keys, settings });
+  const ofLanes = { redis: lanes, keys, settings };
+  const admission = new Admission({ ...ofLanes, writes: new StatusWrites({ ...ofLanes, cluster }) });
   const deliveries = new DeliveryQueue(redis, settings);
   const notify = (tenant: string, webhooks: readonly string[]): void => {
     deliveries.tellSoon(tenant, webhooks, options.clock.now());

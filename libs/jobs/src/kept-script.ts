@@ -4,7 +4,7 @@ const STATUS_BYTES = 1024;
 /** An event stream of a job that somebody followed. */
 const STREAM_BYTES = 8 * 1024;
 
-/** Jobs that one end drops at most: a script stays short. Each end makes room for what it brings, but for a very large one. */
+/** Jobs that one script drops at most, beside one for each that it ends: it stays short. Each end makes room for what it brings, but for a very large one. */
 const DROPPED = 100;
 
 /**
@@ -17,19 +17,24 @@ const DROPPED = 100;
  * A dropped job is as one whose time is over. Of one with an idempotency key the status stays as long as the key, without
  * its result and its payload: a repeat must find that there was a first. Such keys are counted (requests/key-counts-script.ts).
  *
- * `keep(state, budget, texts, followed, keepMs)` is for scripts whose KEYS[1] is a job that has just ended; `texts` are the bytes of
- * its result, error and payload. O(jobs dropped).
+ * `keep(own, state, budget, jobs)` is for scripts that have just ended jobs of a tenant: `jobs` are tables of `id`, `texts` (bytes of
+ * result, error and payload), `followed` (it has an event stream) and `keepMs`. O(jobs, and jobs dropped).
  */
 export const KEEP = `
-local function keep(state, budget, texts, followed, keepMs)
-  local own, id = string.match(KEYS[1], '^(.*)job:(.*)$')
+local function keep(own, state, budget, jobs)
   local kept = own .. ((state == 'failed' or state == 'dead') and 'kept:failed' or 'kept:ended')
   local function parts(entry) return string.match(entry or '0:0:', '^(%d+):(%d+):(.*)$') end
   local before, bytes = parts(redis.call('LINDEX', kept, -1))
-  before, bytes = before + bytes, texts + ${STATUS_BYTES} + (followed and ${STREAM_BYTES} or 0)
-  local count = redis.call('RPUSH', kept, string.format('%.0f:%.0f:%s', before, bytes, id))
-  redis.call('PEXPIRE', kept, keepMs, count == 1 and 'NX' or 'GT')
-  for _ = 1, math.min(count - 1, ${DROPPED}) do
+  local entries, keepMs = {}, 0
+  for at, job in ipairs(jobs) do
+    before, bytes = before + bytes, job.texts + ${STATUS_BYTES} + (job.followed and ${STREAM_BYTES} or 0)
+    entries[at] = string.format('%.0f:%.0f:%s', before, bytes, job.id)
+    keepMs = math.max(keepMs, job.keepMs)
+  end
+  local count = redis.call('RPUSH', kept, unpack(entries))
+  redis.call('PEXPIRE', kept, keepMs, count == #entries and 'NX' or 'GT')
+  if before + bytes <= tonumber(budget) then return end
+  for _ = 1, math.min(count - 1, ${DROPPED} + #entries) do
     local since, _, job = parts(redis.call('LINDEX', kept, 0))
     if before + bytes - since <= tonumber(budget) then return end
     redis.call('LPOP', kept)

@@ -7,6 +7,8 @@ import type { JobKind, QueueName } from "./types.js";
  * key of a job, also in BullMQ's, through the job id there.
  */
 export interface JobKeys {
+  /** Beginning of all keys of a tenant, which scripts take apart: the tenant is its hash tag (script-parts.ts). */
+  own(tenant: string): string;
   job(tenant: string, id: string): string;
   events(tenant: string, id: string): string;
   /** Sorted set of the tenant's job ids; ids are time-ordered, so the lexical order is the order of creation. */
@@ -43,6 +45,7 @@ export interface JobKeys {
 /** Makes the names under a prefix. */
 export function jobKeys(prefix: string): JobKeys {
   return {
+    own: (tenant) => `${prefix}:{${tenant}}:`,
     job: (tenant, id) => `${prefix}:{${tenant}}:job:${id}`,
     events: (tenant, id) => `${prefix}:{${tenant}}:events:${id}`,
     list: (tenant) => `${prefix}:{${tenant}}:jobs`,

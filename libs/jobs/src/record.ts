@@ -5,16 +5,12 @@ import type { JobError, JobKind, JobRecord, JobState, PayloadStore } from "./typ
 /** The hash of a job as Redis answers it. */
 export type JobHash = Readonly<Record<string, string>>;
 
-/** Fields of a hash that a list shows: all but the result. */
-export const LISTED_FIELDS = [
-  "id",
-  "tenant",
-  "memory",
-  "kind",
+/** Fields of a status, but for those that are texts of any size, or only for scripts. `job`: what never changes (`constantOf`). */
+export const STATUS_FIELDS = [
+  "job",
   "state",
   "done",
   "total",
-  "createdAt",
   "startedAt",
   "finishedAt",
   "attempts",
@@ -39,27 +35,28 @@ export function hashOf(reply: readonly string[]): JobHash | undefined {
   return hash;
 }
 
-/** The fields of a new job. */
-export function newHash(record: JobRecord): readonly string[] {
-  return [
-    ...["id", record.id, "tenant", record.tenant, "memory", record.memory, "kind", record.kind],
-    ...["state", "queued", "done", "0", "total", "0", "attempts", "0", "createdAt", String(record.createdAt)],
-    ...(record.replayOf === undefined ? [] : ["replayOf", record.replayOf]),
-  ];
+/**
+ * What never changes of a job and its key does not say, as one text: `<kind> <createdAt> <memory>`. A status is written for every
+ * job there is, and costs Redis by the number of its fields.
+ */
+export function constantOf({ kind, createdAt, memory }: Pick<JobRecord, "kind" | "createdAt" | "memory">): string {
+  return `${kind} ${Math.trunc(createdAt)} ${memory}`;
 }
 
-/** A record without its result. */
-export function recordOf(hash: JobHash): JobRecord {
+/** The kind of a job by that text. */
+export function kindOf(constant: string): JobKind {
+  return constant.slice(0, constant.indexOf(" ")) as JobKind;
+}
+
+/** A record without its result. What a status does not have yet is as at the beginning. */
+export function recordOf({ tenant, id }: Pick<JobRecord, "tenant" | "id">, hash: JobHash): JobRecord {
+  const [, kind, createdAt, memory = ""] = /^(\S+) (\S+) (.*)$/s.exec(hash["job"] ?? "") ?? [];
   const time = (name: "startedAt" | "finishedAt"): Partial<Record<typeof name, number>> =>
     hash[name] === undefined ? {} : { [name]: Number(hash[name]) };
   return {
-    id: hash["id"] ?? "",
-    tenant: hash["tenant"] ?? "",
-    memory: hash["memory"] ?? "",
-    kind: hash["kind"] as JobKind,
-    state: hash["state"] as JobState,
+    ...{ id, tenant, memory, kind: kind as JobKind, state: hash["state"] as JobState },
     progress: { done: Number(hash["done"] ?? 0), total: Number(hash["total"] ?? 0) },
-    createdAt: Number(hash["createdAt"]),
+    createdAt: Number(createdAt),
     ...time("startedAt"),
     ...time("finishedAt"),
     attempts: Number(hash["attempts"] ?? 0),
@@ -74,8 +71,12 @@ export function recordOf(hash: JobHash): JobRecord {
  * A record with its result, which a large one is read for.
  * @throws EspalierError `job_not_found` if the result has expired before its status
  */
-export async function fullRecordOf(hash: JobHash, payloads: PayloadStore): Promise<JobRecord> {
-  const record = recordOf(hash);
+export async function fullRecordOf(
+  job: Pick<JobRecord, "tenant" | "id">,
+  hash: JobHash,
+  payloads: PayloadStore,
+): Promise<JobRecord> {
+  const record = recordOf(job, hash);
   // A held job has its result already; it is nobody's before it is released.
   if (record.state !== "completed") return record;
   if (hash["result"] !== undefined) return { ...record, result: JSON.parse(hash["result"]) as unknown };

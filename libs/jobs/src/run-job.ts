@@ -193,7 +193,11 @@ async function handleJob(
   const progress = new ProgressWriter(settings.progressMs, async (done, total) => {
     if (await status.progress(done, total)) stopRun(controller, "cancelled");
   });
-  const announcing = late ? setTimeout(() => void announce().catch(ignore), settings.announceAfterMs) : undefined;
+  let announced: Promise<void> | undefined;
+  const announceSoon = (): void => {
+    announced = announce().catch(ignore);
+  };
+  const announcing = late ? setTimeout(announceSoon, settings.announceAfterMs) : undefined;
   try {
     const handler = deps.handlers.get(job.name);
     if (handler === undefined) throw new EspalierError("unknown_job_kind", `No handler for the job ${job.name}.`);
@@ -214,6 +218,8 @@ async function handleJob(
     return { value, tally: { progress: progress.last, stored } };
   } finally {
     clearTimeout(announcing);
+    // What is still on its way must not land after the end.
+    await announced;
     await progress.close();
   }
 }

@@ -1,13 +1,12 @@
 import type { Redis } from "ioredis";
 import { SWEEP_SCRIPTS } from "./background/sweep-scripts.js";
+import { ENDING } from "./ending-script.js";
 import { HELD_SCRIPTS } from "./held/held-scripts.js";
-import { KEEP } from "./kept-script.js";
 import { LIMIT_SCRIPTS } from "./limits/limit-scripts.js";
 import { KEY_COUNTS } from "./requests/key-counts-script.js";
 import { REQUEST_SCRIPTS } from "./requests/request-scripts.js";
-import { ENDED, GUARDED, WATCH } from "./script-parts.js";
-import { COUNT, USAGE_SCRIPTS } from "./usage/count-script.js";
-import { NOTIFY } from "./webhooks/notify-script.js";
+import { ENDED, FENCE, GUARDED, WATCH } from "./script-parts.js";
+import { USAGE_SCRIPTS } from "./usage/count-script.js";
 import { WEBHOOK_SCRIPTS } from "./webhooks/webhook-scripts.js";
 
 /**
@@ -25,7 +24,9 @@ import { WEBHOOK_SCRIPTS } from "./webhooks/webhook-scripts.js";
  * What is to be told of a job's end is written by the script that ends it (webhooks/notify-script.ts).
  *
  * An ended job never changes again. A transition of an attempt is refused once a later attempt has begun (fencing): a
- * worker that lost its lock cannot overwrite what the newer one wrote. KEYS of a script share the tenant's hash tag.
+ * worker that lost its lock cannot overwrite what the newer one wrote. KEYS[1] of a script is the status of its job, or, where
+ * one script changes many, the beginning of a tenant's keys; all that it touches shares the tenant's hash tag, so that a cluster
+ * keeps it in one slot. Where Redis is one node, a script of many goes over tenants (see status-writes.ts).
  */
 
 /** How long the stream of a job lasts that was first followed when it had ended: a client reads it once. */
@@ -33,49 +34,84 @@ const LATE_MS = 60_000;
 
 export const SCRIPTS = {
   /**
-   * KEYS job, events, list, idempotency, idempotency counts. ARGV id, fingerprint ('' without), idempotencyMs, keepQueuedMs,
-   * jobsPerTenant, most idempotency keys ('' without end), then the fields of the hash. Answers {'new'|'repeat'|'conflict', id}
-   * or {'full', keys, milliseconds until the first of them expire}.
+   * ARGV idempotencyMs, keepQueuedMs, jobsPerTenant, then for each tenant: beginning of its keys, how many jobs, and for each: id,
+   * what never changes of it (record.ts), the job that it does again, the channel that is woken, the key of its idempotency key
+   * ('' without either); with one of these, fingerprint and most idempotency keys ('' without end). Answers for each
+   * {'new'|'repeat'|'conflict', id} or {'full', keys, milliseconds until the first of them expire}. O(jobs).
    */
-  jobSubmit: {
-    numberOfKeys: 5,
+  jobsSubmit: {
+    numberOfKeys: 1,
     lua: `${KEY_COUNTS}
-if ARGV[2] ~= '' then
-  local seen = redis.call('HMGET', KEYS[4], 'job', 'fingerprint')
-  if seen[1] then return { seen[2] == ARGV[2] and 'repeat' or 'conflict', seen[1] } end
-  local keep = tonumber(ARGV[3])
-  local slice = sliceOf(keep)
-  local live, wait = liveKeys(KEYS[5], keep)
-  if ARGV[6] ~= '' and live >= tonumber(ARGV[6]) then return { 'full', live, wait } end
-  redis.call('HSET', KEYS[4], 'job', ARGV[1], 'fingerprint', ARGV[2], 'slice', slice)
-  redis.call('PEXPIRE', KEYS[4], keep)
-  countKeys(KEYS[5], slice, 1, keep)
+local idempotencyMs, keepMs, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local function earlier(own, id, key, fingerprint, mostKeys)
+  local seen = redis.call('HMGET', key, 'job', 'fingerprint')
+  if seen[1] then return { seen[2] == fingerprint and 'repeat' or 'conflict', seen[1] } end
+  local slice = sliceOf(idempotencyMs)
+  local counts = own .. 'idempotency-counts'
+  local live, wait = liveKeys(counts, idempotencyMs)
+  if mostKeys ~= '' and live >= tonumber(mostKeys) then return { 'full', live, wait } end
+  redis.call('HSET', key, 'job', id, 'fingerprint', fingerprint, 'slice', slice)
+  redis.call('PEXPIRE', key, idempotencyMs)
+  countKeys(counts, slice, 1, idempotencyMs)
 end
-redis.call('HSET', KEYS[1], unpack(ARGV, 7))
-redis.call('PEXPIRE', KEYS[1], ARGV[4])
-redis.call('ZADD', KEYS[3], 0, ARGV[1])
-redis.call('PEXPIRE', KEYS[3], ARGV[4])
-local over = redis.call('ZCARD', KEYS[3]) - tonumber(ARGV[5])
-if over > 0 then redis.call('ZREMRANGEBYRANK', KEYS[3], 0, over - 1) end
-return { 'new', ARGV[1] }`,
+local at, answers = 4, {}
+while at <= #ARGV do
+  local own, count = ARGV[at], tonumber(ARGV[at + 1])
+  at = at + 2
+  local listed = {}
+  for _ = 1, count do
+    local id, constant, replayOf, watch, key = unpack(ARGV, at, at + 4)
+    at = at + 5
+    local known = nil
+    if key ~= '' then
+      known = earlier(own, id, key, ARGV[at], ARGV[at + 1])
+      at = at + 2
+    end
+    answers[#answers + 1] = known or { 'new', id }
+    if not known then
+      local fields = { 'job', constant, 'state', 'queued' }
+      local function also(name, value)
+        if value ~= '' then fields[#fields + 1], fields[#fields + 2] = name, value end
+      end
+      also('replayOf', replayOf)
+      also('watch', watch)
+      also('keepMs', key ~= '' and ARGV[1] or '')
+      redis.call('HSET', own .. 'job:' .. id, unpack(fields))
+      redis.call('PEXPIRE', own .. 'job:' .. id, keepMs)
+      listed[#listed + 1] = 0
+      listed[#listed + 1] = id
+    end
+  end
+  if #listed > 0 then
+    local list = own .. 'jobs'
+    redis.call('ZADD', list, unpack(listed))
+    redis.call('PEXPIRE', list, keepMs)
+    local over = redis.call('ZCARD', list) - most
+    if over > 0 then redis.call('ZREMRANGEBYRANK', list, 0, over - 1) end
+  end
+end
+return answers`,
   },
 
   /**
-   * KEYS job, events, list, idempotency, idempotency counts. ARGV id. Takes back a submit whose job was refused a place, unless
-   * a repeat of it has taken the job over.
+   * KEYS job. ARGV key of its idempotency key ('' without). Takes back a submit whose job was refused a place, unless a repeat of
+   * it has taken the job over.
    */
   jobForget: {
-    numberOfKeys: 5,
-    lua: `${KEY_COUNTS}
+    numberOfKeys: 1,
+    lua: `${KEY_COUNTS}${ENDED}
+local own, id = ownOf(KEYS[1])
 local status = redis.call('HMGET', KEYS[1], 'state', 'repeated')
 if status[1] ~= 'queued' or status[2] then return 0 end
-redis.call('ZREM', KEYS[3], ARGV[1])
-local entry = redis.call('HMGET', KEYS[4], 'job', 'slice')
-if entry[1] == ARGV[1] then
-  redis.call('DEL', KEYS[4])
-  countKeys(KEYS[5], entry[2], -1)
+redis.call('ZREM', own .. 'jobs', id)
+if ARGV[1] ~= '' then
+  local entry = redis.call('HMGET', ARGV[1], 'job', 'slice')
+  if entry[1] == id then
+    redis.call('DEL', ARGV[1])
+    countKeys(own .. 'idempotency-counts', entry[2], -1)
+  end
 end
-return redis.call('DEL', KEYS[1], KEYS[2])`,
+return redis.call('DEL', KEYS[1], own .. 'events:' .. id)`,
   },
 
   /** KEYS job. A repeat is about to admit the job again. Answers 1 if it is queued: then its first submit does not take it back. */
@@ -88,50 +124,62 @@ return 1`,
   },
 
   /**
-   * KEYS job, events. ARGV attempt, now, job token, eventsPerJob, keepQueuedMs, then the fields of a hash that expired
-   * while nobody worked. Answers 'run', 'cancel', 'ended', 'held' or 'fenced'.
+   * ARGV eventsPerJob, keepQueuedMs, then for each tenant: beginning of its keys, how many jobs, and for each: id, attempt, now,
+   * and what never changes of it, for a status that expired while nobody worked. Answers for each 'run', 'cancel', 'ended', 'held'
+   * or 'fenced'. O(jobs).
    */
-  jobStart: {
-    numberOfKeys: 2,
-    lua: `${ENDED}
-local status = redis.call('HMGET', KEYS[1], 'state', 'attempts', 'watch', 'cancel', 'held')
-if status[1] and ended[status[1]] then return 'ended' end
-if status[5] then return 'held' end
-if tonumber(status[2] or '0') > tonumber(ARGV[1]) then return 'fenced' end
-if status[4] then return 'cancel' end
-if not status[1] then redis.call('HSET', KEYS[1], unpack(ARGV, 6)) end
-redis.call('HSET', KEYS[1], 'state', 'active', 'attempts', ARGV[1], 'startedAt', ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[5])
-tell(ARGV[4], 'type', 'state', 'state', 'active', 'attempts', ARGV[1], 'startedAt', ARGV[2])
-wake(status[3], 'event ' .. ARGV[3])
-return 'run'`,
+  jobsStart: {
+    numberOfKeys: 1,
+    lua: `${FENCE}
+local at, answers = 3, {}
+while at <= #ARGV do
+  local own, count = ARGV[at], tonumber(ARGV[at + 1])
+  at = at + 2
+  for _ = 1, count do
+    local id, attempt, now, constant, replayOf = unpack(ARGV, at, at + 4)
+    at = at + 5
+    local key = own .. 'job:' .. id
+    local state, attempts, watch, cancel, held, followed =
+      unpack(redis.call('HMGET', key, 'state', 'attempts', 'watch', 'cancel', 'held', 'followed'))
+    local answer = state and refusal(state, held, attempts, attempt) or cancel and 'cancel' or 'run'
+    if answer == 'run' then
+      if not state then
+        redis.call('HSET', key, 'job', constant)
+        if replayOf ~= '' then redis.call('HSET', key, 'replayOf', replayOf) end
+      end
+      redis.call('HSET', key, 'state', 'active', 'attempts', attempt, 'startedAt', now)
+      redis.call('PEXPIRE', key, ARGV[2])
+      tell(own, id, followed, ARGV[1], 'type', 'state', 'state', 'active', 'attempts', attempt, 'startedAt', now)
+      wake(own, id, watch)
+    end
+    answers[#answers + 1] = answer
+  end
+end
+return answers`,
   },
 
-  /**
-   * KEYS job, events. ARGV attempt, job token, eventsPerJob, done, total. Answers 'ok', 'cancel' if that is asked for, or
-   * why not.
-   */
+  /** KEYS job. ARGV attempt, eventsPerJob, done, total. Answers 'ok', 'cancel' if that is asked for, or why not. */
   jobProgress: {
-    numberOfKeys: 2,
+    numberOfKeys: 1,
     lua: `${GUARDED}
-redis.call('HSET', KEYS[1], 'done', ARGV[4], 'total', ARGV[5])
-tell(ARGV[3], 'type', 'progress', 'state', status[1], 'attempts', ARGV[1], 'done', ARGV[4], 'total', ARGV[5])
-wake(status[3], 'event ' .. ARGV[2])
-return status[5] and 'cancel' or 'ok'`,
+redis.call('HSET', KEYS[1], 'done', ARGV[3], 'total', ARGV[4])
+tell(own, id, followed, ARGV[2], 'type', 'progress', 'state', state, 'attempts', ARGV[1], 'done', ARGV[3], 'total', ARGV[4])
+wake(own, id, watch)
+return cancel and 'cancel' or 'ok'`,
   },
 
   /**
-   * KEYS job, events. ARGV attempt, job token, eventsPerJob, error ('' if there was none). Back to the queue: between
-   * attempts, or given back. Answers 'ok', 'cancel' if that is asked for (then nothing is written: the job must end, not wait), or why not.
+   * KEYS job. ARGV attempt, eventsPerJob, error ('' if there was none). Back to the queue: between attempts, or given back.
+   * Answers 'ok', 'cancel' if that is asked for (then nothing is written: the job must end, not wait), or why not.
    */
   jobRetry: {
-    numberOfKeys: 2,
+    numberOfKeys: 1,
     lua: `${GUARDED}
-if status[5] then return 'cancel' end
+if cancel then return 'cancel' end
 redis.call('HSET', KEYS[1], 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
-if ARGV[4] ~= '' then redis.call('HSETNX', KEYS[1], 'firstError', ARGV[4]) end
-tell(ARGV[3], 'type', 'state', 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
-wake(status[3], 'event ' .. ARGV[2])
+if ARGV[3] ~= '' then redis.call('HSETNX', KEYS[1], 'firstError', ARGV[3]) end
+tell(own, id, followed, ARGV[2], 'type', 'state', 'state', 'queued', 'attempts', ARGV[1], 'done', '0', 'total', '0')
+wake(own, id, watch)
 return 'ok'`,
   },
 
@@ -164,72 +212,121 @@ return redis.call('HDEL', KEYS[1], 'replayedAs')`,
   },
 
   /**
-   * KEYS job, events, webhooks, usage, effect. ARGV attempt, job token, eventsPerJob, keepMs, bytes of ended jobs, wake-up text
-   * ('' if it is too large), state, nodes and bytes that were stored, then the other fields of the hash. Answers {'ok', webhooks
-   * with something to deliver} or why not.
+   * ARGV eventsPerJob, wakeBytes, then for each tenant, kind and state: beginning of the tenant's keys, kind, state, keepMs, bytes
+   * of ended jobs, how many jobs, and for each: id, attempt, the job whose effect it is, nodes and bytes that were stored, how many
+   * values follow, and these: the other fields of the hash. Answers {for each 'ok' or why not, then for each tenant of which
+   * webhooks have something to deliver: the beginning of its keys, how many, and their ids}. O(jobs).
    */
-  jobFinish: {
-    numberOfKeys: 5,
-    lua: `${GUARDED}${NOTIFY}${COUNT}${KEEP}
-local keepMs = math.max(tonumber(ARGV[4]), tonumber(status[4] or '0'))
-redis.call('HSET', KEYS[1], 'state', ARGV[7], 'attempts', ARGV[1], unpack(ARGV, 10))
-redis.call('PEXPIRE', KEYS[1], keepMs)
-countEnd(KEYS[4], status[7], ARGV[7])
-countStored(KEYS[4], KEYS[5], ARGV[8], ARGV[9])
-local texts = 0
-for at = 11, #ARGV, 2 do texts = texts + #ARGV[at] end
-keep(ARGV[7], ARGV[5], texts, tell(ARGV[3], 'type', 'state', 'state', ARGV[7]), keepMs)
-wake(status[3], 'end ' .. ARGV[2] .. ' ' .. ARGV[6])
-return { 'ok', unpack(notify(ARGV[7])) }`,
+  jobsFinish: {
+    numberOfKeys: 1,
+    lua: `${FENCE}${ENDING}
+local function endingOf(key, state, result)
+  local attempts, startedAt, finishedAt, done, total, failure =
+    unpack(redis.call('HMGET', key, 'attempts', 'startedAt', 'finishedAt', 'done', 'total', 'error'))
+  local text = '{"state":"' .. state .. '","attempts":' .. attempts
+    .. ',"progress":{"done":' .. (done or '0') .. ',"total":' .. (total or '0') .. '}'
+  if startedAt then text = text .. ',"startedAt":' .. startedAt end
+  if finishedAt then text = text .. ',"finishedAt":' .. finishedAt end
+  if failure then text = text .. ',"error":' .. failure end
+  if result then text = text .. ',"result":' .. result end
+  return text .. '}'
+end
+local at, answer = 3, { {} }
+while at <= #ARGV do
+  local own, kind, state, keepMs, budget, count = unpack(ARGV, at, at + 5)
+  at = at + 6
+  local jobs = {}
+  for _ = 1, tonumber(count) do
+    local id, attempt, effect, nodes, bytes, values = unpack(ARGV, at, at + 5)
+    local first, last = at + 6, at + 5 + values
+    at = last + 1
+    local key = own .. 'job:' .. id
+    local before, attempts, watch, kept, held, followed =
+      unpack(redis.call('HMGET', key, 'state', 'attempts', 'watch', 'keepMs', 'held', 'followed'))
+    local refused = refusal(before, held, attempts, attempt)
+    if not refused then
+      local job = { id = id, texts = 0, keepMs = math.max(tonumber(keepMs), tonumber(kept or '0')) }
+      local result = nil
+      for name = first, last, 2 do
+        job.texts = job.texts + #ARGV[name + 1]
+        if ARGV[name] == 'result' then result = ARGV[name + 1] end
+      end
+      redis.call('HSET', key, 'state', state, 'attempts', attempt, unpack(ARGV, first, last))
+      redis.call('PEXPIRE', key, job.keepMs)
+      countStored(own, effect, nodes, bytes)
+      job.followed = tell(own, id, followed, ARGV[1], 'type', 'state', 'state', state)
+      if watch then
+        local small = state ~= 'completed' or (result and #result <= tonumber(ARGV[2]))
+        wakeEnd(own, id, watch, small and endingOf(key, state, result))
+      end
+      jobs[#jobs + 1] = job
+    end
+    table.insert(answer[1], refused or 'ok')
+  end
+  if #jobs > 0 then
+    local webhooks = endJobs(own, kind, state, budget, jobs)
+    if #webhooks > 0 then
+      answer[#answer + 1] = own
+      answer[#answer + 1] = #webhooks
+      for _, webhook in ipairs(webhooks) do answer[#answer + 1] = webhook end
+    end
+  end
+end
+return answer`,
   },
 
   /**
-   * KEYS job, events, webhooks, usage. ARGV job token, now, keepMs, error, eventsPerJob, bytes of ended jobs. A queued job
-   * ends at once; an active one is marked, and its worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat',
-   * 'active' or {'queued', webhooks with something to deliver}.
+   * KEYS job. ARGV now, keepMs, error, eventsPerJob, bytes of ended jobs. A queued job ends at once; an active one is marked, and
+   * its worker is told by the caller. Answers 'gone', 'ended', 'held', 'repeat', 'active' or {'queued', webhooks with
+   * something to deliver}.
    */
   jobCancel: {
-    numberOfKeys: 4,
-    lua: `${ENDED}${NOTIFY}${COUNT}${KEEP}
-local status = redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'kind')
-if not status[1] then return 'gone' end
-if status[1] == 'cancelled' then return 'repeat' end
-if ended[status[1]] then return 'ended' end
-if status[3] then return 'held' end
-if status[1] == 'active' then
+    numberOfKeys: 1,
+    lua: `${ENDED}${ENDING}
+local own, id = ownOf(KEYS[1])
+local state, watch, held, job, followed =
+  unpack(redis.call('HMGET', KEYS[1], 'state', 'watch', 'held', 'job', 'followed'))
+if not state then return 'gone' end
+if state == 'cancelled' then return 'repeat' end
+if ended[state] then return 'ended' end
+if held then return 'held' end
+if state == 'active' then
   redis.call('HSET', KEYS[1], 'cancel', '1')
   return 'active'
 end
-redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finishedAt', ARGV[2], 'error', ARGV[4])
-countEnd(KEYS[4], status[4], 'cancelled')
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-keep('cancelled', ARGV[6], #ARGV[4], tell(ARGV[5], 'type', 'state', 'state', 'cancelled'), ARGV[3])
-wake(status[2], 'end ' .. ARGV[1] .. ' ')
-return { 'queued', unpack(notify('cancelled')) }`,
+redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finishedAt', ARGV[1], 'error', ARGV[3])
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+local told = tell(own, id, followed, ARGV[4], 'type', 'state', 'state', 'cancelled')
+wakeEnd(own, id, watch)
+local ending = { id = id, texts = #ARGV[3], followed = told, keepMs = tonumber(ARGV[2]) }
+return { 'queued', unpack(endJobs(own, string.match(job, '^%S+'), 'cancelled', ARGV[5], { ending })) }`,
   },
 
   /** KEYS job. ARGV channel, watchersPerJob. Adds a channel to those that are woken; answers the hash. */
   jobWatch: { numberOfKeys: 1, lua: `${WATCH}return redis.call('HGETALL', KEYS[1])` },
 
   /**
-   * KEYS job, events. ARGV channel, watchersPerJob. The same for who wants all events: the first one to follow a job makes its
-   * stream, which begins with what the status knows of the time before.
+   * KEYS job. ARGV channel, watchersPerJob. The same for who wants all events: the first one to follow a job makes its stream, which
+   * begins with what the status knows of the time before.
    */
   jobFollow: {
-    numberOfKeys: 2,
+    numberOfKeys: 1,
     lua: `${ENDED}${WATCH}
-if redis.call('EXISTS', KEYS[2]) == 0 then
-  local function begin(...) redis.call('XADD', KEYS[2], '*', 'type', ...) end
+local own, id = ownOf(KEYS[1])
+local stream = own .. 'events:' .. id
+if redis.call('EXISTS', stream) == 0 then
+  local function begin(...) redis.call('XADD', stream, '*', 'type', ...) end
   local attempts, startedAt, done, total = unpack(redis.call('HMGET', KEYS[1], 'attempts', 'startedAt', 'done', 'total'))
   begin('state', 'state', 'queued')
   if startedAt then begin('state', 'state', 'active', 'attempts', attempts, 'startedAt', startedAt) end
   if state == 'queued' then
     if startedAt then begin('state', 'state', state, 'attempts', attempts, 'done', '0', 'total', '0') end
-  elseif total ~= '0' then
+  elseif total and total ~= '0' then
     begin('progress', 'state', 'active', 'attempts', attempts, 'done', done, 'total', total)
   end
   if ended[state] then begin('state', 'state', state) end
-  redis.call('PEXPIRE', KEYS[2], ended[state] and ${LATE_MS} or redis.call('PTTL', KEYS[1]))
+  redis.call('PEXPIRE', stream, ended[state] and ${LATE_MS} or redis.call('PTTL', KEYS[1]))
+  redis.call('HSET', KEYS[1], 'followed', '1')
 end
 return redis.call('HGETALL', KEYS[1])`,
   },

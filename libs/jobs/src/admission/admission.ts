@@ -8,7 +8,8 @@ import { openQueue } from "../open-queue.js";
 import { isEnded } from "../record.js";
 import { RETRY_MAX_MS, type JobSettings } from "../settings.js";
 import type { JobKind, JobState } from "../types.js";
-import { Gathered } from "./gathered.js";
+import { Gathered } from "../gathered.js";
+import { answerOf, type NewStatus, type NewStatusOutcome, type StatusWrites } from "../status-writes.js";
 import type { Envelope, Lane, LaneName, QueueLimits, Released, Submitted } from "./lane.js";
 import { openLanes } from "./open-lanes.js";
 
@@ -51,15 +52,22 @@ export interface SubmitTerms {
   readonly cost: number;
   /** Those of the tenant; absent: the lane's. */
   readonly limits?: QueueLimits | undefined;
-  /** Sends what Redis must know before the job has its place; both leave in one write. Must not throw. */
-  readonly announce?: () => void;
+  /** What Redis must know before the job has its place; both leave in one write. */
+  readonly announced?: Announced | undefined;
+}
+
+/** A status that is written with a job's place in its lane. */
+export interface Announced {
+  readonly status: NewStatus;
+  /** Hears of the write, once it has left. */
+  readonly written: (outcome: Promise<NewStatusOutcome>) => void;
 }
 
 /** A submit on its way to its lane. */
 interface Coming {
   readonly envelope: Envelope;
   readonly waiting: Waiting;
-  readonly announce: () => void;
+  readonly announced: Announced | undefined;
   /** By `performance.now`: then its caller has been told that it did not come. */
   readonly until: number;
 }
@@ -68,6 +76,8 @@ export interface AdmissionOptions {
   readonly redis: Redis;
   readonly keys: JobKeys;
   readonly settings: JobSettings;
+  /** Writes the statuses of jobs that are submitted with one, over the same connection. */
+  readonly writes: StatusWrites;
 }
 
 /**
@@ -119,14 +129,14 @@ export class Admission {
    * fail, a sweep adds it. A job that is known changes nothing.
    * @throws EspalierError `queue_full`
    */
-  async submit(kind: JobKind, data: JobData, { cost, limits, announce = ignore }: SubmitTerms): Promise<void> {
+  async submit(kind: JobKind, data: JobData, { cost, limits, announced }: SubmitTerms): Promise<void> {
     const { tenant, memory, id, createdAt } = data;
     const token = queueJobId(tenant, id);
     const waiting: Waiting = { kind, name: jobNameOf(kind, data.payload), data };
     const name = LANE_OF[kind];
     const submits = name && this.#submits.get(name);
     if (submits === undefined) {
-      announce();
+      this.#announce([announced]);
       await this.#add(kind, [{ id: token, waiting }]);
       return;
     }
@@ -135,7 +145,7 @@ export class Admission {
       ...(kind === "insert" && { order: memory }),
     };
     const until = performance.now() + this.#options.settings.callTimeoutMs;
-    const refusal = (await submits.add({ envelope, waiting, announce, until })).get(token);
+    const refusal = (await submits.add({ envelope, waiting, announced, until })).get(token);
     if (refusal !== undefined) throw refusal;
   }
 
@@ -195,11 +205,19 @@ export class Admission {
     const { late = [], inTime = [] } = Object.groupBy(coming, ({ until }) => (until < now ? "late" : "inTime"));
     const refusals = late.map(({ envelope }) => [envelope.id, cameLate()] as const);
     if (inTime.length === 0) return new Map(refusals);
-    for (const { announce } of inTime) announce();
+    this.#announce(inTime.map(({ announced }) => announced));
     const { released, refused } = await lane.submit(...inTime.map(({ envelope }) => envelope));
     const known = new Map(inTime.map(({ envelope, waiting }) => [envelope.id, waiting]));
     this.#deliver(released, known).catch(ignore);
     return refusals.length === 0 ? refused : new Map([...refused, ...refusals]);
+  }
+
+  /** Sends the statuses ahead of what is sent next. */
+  #announce(all: readonly (Announced | undefined)[]): void {
+    const announced = all.filter((one) => one !== undefined);
+    if (announced.length === 0) return;
+    const outcomes = this.#options.writes.send(announced.map(({ status }) => status));
+    for (const { status, written } of announced) written(outcomes.then((all) => answerOf(all, status)));
   }
 
   async #finishAll(lane: Lane, tokens: readonly string[]): Promise<void> {

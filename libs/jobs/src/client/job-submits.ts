@@ -1,12 +1,12 @@
 import { EspalierError, LIMITS, RETENTION_SECONDS, type TenantLimits } from "#core";
-import type { QueueLimits, SubmitTerms } from "../admission/admission.js";
+import type { Announced, QueueLimits, SubmitTerms } from "../admission/admission.js";
 import { estimateCost } from "../admission/estimate-cost.js";
 import type { JobData } from "../job-data.js";
 import { jobNameOf } from "../job-names.js";
 import { blobKey, queueJobId } from "../keys.js";
 import { payloadVersion } from "../payload-upgrades.js";
-import { newHash } from "../record.js";
 import { runScript } from "../scripts.js";
+import type { NewStatus, NewStatusOutcome } from "../status-writes.js";
 import { tooManyKeys } from "../requests/too-many-keys.js";
 import { SerializedPayload } from "../serialized-payload.js";
 import type { JobRecord, SubmitRequest } from "../types.js";
@@ -38,7 +38,7 @@ interface Entry {
   readonly request: Enqueued;
   readonly record: JobRecord;
   readonly data: JobData;
-  readonly terms: Omit<SubmitTerms, "announce" | "limits"> & { readonly limits: SubmitLimits | undefined };
+  readonly terms: Omit<SubmitTerms, "announced" | "limits"> & { readonly limits: SubmitLimits | undefined };
 }
 
 export interface SubmitParts extends ClientParts {
@@ -80,7 +80,7 @@ export class JobSubmits {
       if (outcome === "conflict") {
         throw new EspalierError("idempotency_conflict", "The Idempotency-Key was used with another request.");
       }
-      return { record: await this.#repeat(known, entry), fresh: false };
+      return { record: await this.#repeat(String(known), entry), fresh: false };
     });
   }
 
@@ -122,10 +122,7 @@ export class JobSubmits {
   /** Status and place of a job, in one write of one connection, which keeps their order. */
   async #begin(entry: Entry): Promise<void> {
     const told = Promise.withResolvers<unknown>();
-    const announce = (): void => {
-      told.resolve(this.#tell(entry));
-    };
-    const placed = this.#admitOrForget(entry, announce);
+    const placed = this.#admitOrForget(entry, { status: this.#statusOf(entry), written: told.resolve });
     // One that never went to its lane has no status either.
     placed.catch(told.reject);
     const [status, place] = await Promise.allSettled([told.promise, placed]);
@@ -140,18 +137,20 @@ export class JobSubmits {
     await this.#admitOrForget(entry);
   }
 
-  #admit({ record, data, terms }: Entry, announce?: () => void): Promise<void> {
-    return this.#parts.admission.submit(record.kind, data, { ...terms, ...(announce !== undefined && { announce }) });
+  #admit({ record, data, terms }: Entry, announced?: Announced): Promise<void> {
+    return this.#parts.admission.submit(record.kind, data, { ...terms, announced });
   }
 
   /** Takes back the status of a job that was refused a place: the caller is told that there is none. */
-  async #admitOrForget(entry: Entry, announce?: () => void): Promise<void> {
-    const { redis, payloadStore } = this.#parts;
+  async #admitOrForget(entry: Entry, announced?: Announced): Promise<void> {
+    const { redis, keys, payloadStore } = this.#parts;
     const { tenant, id } = entry.record;
+    const { idempotency } = entry.request;
+    const key = idempotency === undefined ? "" : keys.idempotency(tenant, idempotency.key);
     try {
-      await this.#admit(entry, announce);
+      await this.#admit(entry, announced);
     } catch (error) {
-      await runScript(redis, "jobForget", this.#keysOf(entry), [id]).catch(ignore);
+      await runScript(redis, "jobForget", [keys.job(tenant, id)], [key]).catch(ignore);
       await payloadStore.delete(tenant, blobKey(id, "payload")).catch(ignore);
       throw error;
     }
@@ -171,25 +170,16 @@ export class JobSubmits {
     return record;
   }
 
-  /** Writes the status. */
-  async #tell(entry: Entry): Promise<readonly [outcome: string, id: string, wait?: number]> {
-    const { redis, settings, channel } = this.#parts;
-    const { record, request } = entry;
-    const { idempotency, watched } = request;
-    const reply = await runScript(redis, "jobSubmit", this.#keysOf(entry), [
-      ...[record.id, idempotency?.fingerprint ?? "", settings.idempotencyMs],
-      ...[settings.keepQueuedMs, settings.jobsPerTenant, entry.terms.limits?.idempotencyKeys ?? ""],
-      ...newHash(record),
-      ...(watched === true ? ["watch", channel] : []),
-      ...(idempotency === undefined ? [] : ["keepMs", settings.idempotencyMs]),
-    ]);
-    return reply as [string, string, number?];
+  #tell(entry: Entry): Promise<NewStatusOutcome> {
+    return this.#parts.writes.submit(this.#statusOf(entry));
   }
 
-  #keysOf({ record: { tenant, id }, request }: Entry): readonly string[] {
-    const { keys } = this.#parts;
-    const own = [keys.job(tenant, id), keys.events(tenant, id), keys.list(tenant)];
-    return [...own, keys.idempotency(tenant, request.idempotency?.key ?? ""), keys.idempotencyCounts(tenant)];
+  #statusOf({ record, request: { watched, idempotency }, terms }: Entry): NewStatus {
+    return {
+      record,
+      watch: watched === true ? this.#parts.channel : undefined,
+      idempotency: idempotency && { ...idempotency, most: terms.limits?.idempotencyKeys },
+    };
   }
 
   /** Puts a large payload beside the queue, before anything refers to it. */

@@ -112,20 +112,20 @@ export class JobWaits {
 
   /** Has this process woken about the job from now on. The record is without its result. */
   #watch(tenant: string, id: string): Promise<JobRecord> {
-    return this.#woken("jobWatch", id, [this.#parts.keys.job(tenant, id)]);
+    return this.#woken("jobWatch", tenant, id);
   }
 
   /** The same, and from now on the job's events are kept. */
   #follow(tenant: string, id: string): Promise<JobRecord> {
-    const { keys } = this.#parts;
-    return this.#woken("jobFollow", id, [keys.job(tenant, id), keys.events(tenant, id)]);
+    return this.#woken("jobFollow", tenant, id);
   }
 
-  async #woken(script: "jobWatch" | "jobFollow", id: string, keys: readonly string[]): Promise<JobRecord> {
-    const { redis, settings, channel, call } = this.#parts;
-    const reply = await call(() => runScript(redis, script, keys, [channel, settings.watchersPerJob]));
+  async #woken(script: "jobWatch" | "jobFollow", tenant: string, id: string): Promise<JobRecord> {
+    const { redis, keys, settings, channel, call } = this.#parts;
+    const job = [keys.job(tenant, id)];
+    const reply = await call(() => runScript(redis, script, job, [channel, settings.watchersPerJob]));
     const hash = hashOf(reply as string[]);
     if (hash === undefined) throw jobNotFound(id);
-    return recordOf(hash);
+    return recordOf({ tenant, id }, hash);
   }
 }

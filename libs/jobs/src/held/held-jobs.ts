@@ -3,10 +3,11 @@ import type { Clock } from "#core";
 import type { JobData } from "../job-data.js";
 import { countDead, listLetter } from "../dead-letters.js";
 import { blobKey, jobKeys, queueJobId, type JobKeys } from "../keys.js";
+import { kindOf } from "../record.js";
 import { bounded } from "../redis.js";
 import { endAnswer, runScript } from "../scripts.js";
 import { keepEnded, type JobSettings } from "../settings.js";
-import type { JobError, JobKind, PayloadStore } from "../types.js";
+import type { JobError, PayloadStore } from "../types.js";
 import type { DeliveryQueue } from "../webhooks/delivery-queue.js";
 
 /** Names a job. */
@@ -81,21 +82,20 @@ export class RedisHeldJobs implements HeldJobs {
 
   async progress(job: HeldJob, left: number): Promise<void> {
     const { eventsPerJob, keepQueuedMs } = this.#settings;
-    const values = [tokenOf(job), eventsPerJob, keepQueuedMs, left];
-    const answer = await this.#call(() => runScript(this.#redis, "jobHeldProgress", this.#keysOf(job), values));
+    const values = [eventsPerJob, keepQueuedMs, left];
+    const answer = await this.#call(() => runScript(this.#redis, "jobHeldProgress", [this.#keyOf(job)], values));
     if (answer === "gone" || answer === "ended") await this.#drop(job);
   }
 
   async release(job: HeldJob, outcome: ReleaseOutcome): Promise<boolean> {
     const keep = keepEnded(this.#settings, outcome.state);
     const values = [
-      ...[tokenOf(job), this.#clock.now(), this.#settings.eventsPerJob, keep.ms, outcome.state],
+      ...[this.#clock.now(), this.#settings.eventsPerJob, keep.ms, outcome.state],
       ...[outcome.state === "completed" ? "" : JSON.stringify(outcome.error), keep.bytes],
     ];
-    const keys = [...this.#keysOf(job), this.#keys.webhooks(job.tenant), this.#keys.usage(job.tenant)];
     const end = async (): Promise<string> => {
       const { answer, webhooks } = endAnswer(
-        await this.#call(() => runScript(this.#redis, "jobRelease", keys, values)),
+        await this.#call(() => runScript(this.#redis, "jobRelease", [this.#keyOf(job)], values)),
       );
       this.#deliveries.tellSoon(job.tenant, webhooks, this.#clock.now());
       return answer;
@@ -108,10 +108,10 @@ export class RedisHeldJobs implements HeldJobs {
 
   /** Ends a job that is to be found among the dead letters. One that is not held has no place there. */
   async #bury({ tenant, job }: HeldJob, end: () => Promise<string>): Promise<string> {
-    const key = this.#keys.job(tenant, job);
-    const [kind, isHeld] = await this.#call(() => this.#redis.hmget(key, "kind", "held"));
-    if (typeof kind !== "string" || typeof isHeld !== "string") return end();
-    const dead = { kind: kind as JobKind, tenant, id: job, diedAt: this.#clock.now() };
+    const key = this.#keyOf({ tenant, job });
+    const [constant, isHeld] = await this.#call(() => this.#redis.hmget(key, "job", "held"));
+    if (typeof constant !== "string" || typeof isHeld !== "string") return end();
+    const dead = { kind: kindOf(constant), tenant, id: job, diedAt: this.#clock.now() };
     await this.#call(() => listLetter(this.#redis, this.#settings, dead));
     const answer = await end();
     if (answer === "ok") await this.#call(() => countDead(this.#redis, this.#settings, dead));
@@ -123,15 +123,11 @@ export class RedisHeldJobs implements HeldJobs {
     await this.#call(() => this.#redis.zrem(heldKey(this.#settings), member));
   }
 
-  #keysOf({ tenant, job }: HeldJob): readonly string[] {
-    return [this.#keys.job(tenant, job), this.#keys.events(tenant, job)];
+  #keyOf({ tenant, job }: HeldJob): string {
+    return this.#keys.job(tenant, job);
   }
 
   #call<T>(calls: () => Promise<T>): Promise<T> {
     return bounded(this.#redis, this.#settings, calls);
   }
-}
-
-function tokenOf({ tenant, job }: HeldJob): string {
-  return queueJobId(tenant, job);
 }

@@ -10,21 +10,24 @@ import { RETENTION_SECONDS } from "#core";
  *                     effect it is, so that of a job and its replays one counts
  *   modelTokens       what models read, attempts that failed included (token-meter.ts)
  *
- * `countEnd(usage, kind, state)` and `countStored(usage, effect, nodes, bytes)` are for scripts whose keys `usage` (the beginning
- * of the keys of days) and `effect` (the job whose effect it is) lie in the slot of the tenant.
+ * `countEnds(own, kind, state, jobs)` and `countStored(own, effect, nodes, bytes)` count for the tenant whose keys begin with `own`;
+ * `effect` is the id of the job whose effect it is.
  */
 export const COUNT = `
+local day = nil
 local function count(usage, name, by)
-  local key = usage .. ':' .. math.floor(redis.call('TIME')[1] / 86400)
+  day = day or math.floor(redis.call('TIME')[1] / 86400)
+  local key = usage .. ':' .. day
   local first = redis.call('HINCRBY', key, name, by) == tonumber(by)
   if first then redis.call('EXPIRE', key, ${RETENTION_SECONDS.usage}, 'NX') end
 end
-local function countEnd(usage, kind, state) count(usage, (kind or '') .. ':' .. state, 1) end
-local function countStored(usage, effect, nodes, bytes)
+local function countEnds(own, kind, state, jobs) count(own .. 'usage', kind .. ':' .. state, jobs) end
+local function countStored(own, effect, nodes, bytes)
   if nodes == '0' then return end
-  if redis.call('EXISTS', effect) == 1 and redis.call('HSETNX', effect, 'counted', 1) == 0 then return end
-  count(usage, 'nodes', nodes)
-  count(usage, 'bytes', bytes)
+  local job = own .. 'job:' .. effect
+  if redis.call('EXISTS', job) == 1 and redis.call('HSETNX', job, 'counted', 1) == 0 then return end
+  count(own .. 'usage', 'nodes', nodes)
+  count(own .. 'usage', 'bytes', bytes)
 end
 `;
 

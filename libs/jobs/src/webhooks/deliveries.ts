@@ -91,12 +91,10 @@ class RedisDeliveries implements Deliveries {
   async #attempt(ref: WebhookRef, event: string, signal: AbortSignal): Promise<number> {
     const settings = this.#settings.webhooks;
     const begun = await this.#script("deliveryBegin", ref, [event, settings.attempts]);
-    const [text, attempt, jobState, createdAt, record] = begun as readonly [
+    const [text, attempt, jobState, createdAt, record, job = ""] = begun as readonly [
       string?,
       number?,
-      string?,
-      string?,
-      string?,
+      ...(string | undefined)[],
     ];
     if (text === "") this.#onOutcome("dead");
     if (text === undefined || attempt === undefined || record === undefined) return 0;
@@ -106,7 +104,7 @@ class RedisDeliveries implements Deliveries {
     const answer = await this.#send(
       {
         ...{ url: stored.url, secrets, id: event, event: jobState as EndState, at: Number(createdAt) },
-        record: recordOf(hashOf(JSON.parse(record) as string[]) ?? {}),
+        record: recordOf({ tenant: ref.tenant, id: job }, hashOf(JSON.parse(record) as string[]) ?? {}),
       },
       signal,
     );

@@ -1,5 +1,5 @@
 import { LIMITS, RETENTION_SECONDS } from "#core";
-import { LISTED_FIELDS } from "../record.js";
+import { STATUS_FIELDS } from "../record.js";
 import { TIME } from "../time-script.js";
 
 /**
@@ -26,50 +26,64 @@ import { TIME } from "../time-script.js";
 /** Milliseconds that deliveries are kept. */
 export const KEEP_MS = RETENTION_SECONDS.delivery * 1_000;
 
-/** `notify(state)` for scripts whose KEYS[1] is a job that has just ended and KEYS[3] the webhooks; answers those that have something to deliver. */
+/**
+ * `notify(own, kind, state, jobs)` is for scripts that have just ended jobs of a tenant (tables with an `id`); answers the webhooks
+ * that have something to deliver.
+ */
 export const NOTIFY = `${TIME}
-local function notify(state)
-  local webhooks = redis.call('HGETALL', KEYS[3])
-  local told = {}
-  if #webhooks == 0 then return told end
-  local now = timeNow()
-  local function has(list, item)
-    for _, one in ipairs(list) do if one == item then return true end end
-    return false
-  end
-  local names = { ${LISTED_FIELDS.map((name) => `'${name}'`).join(", ")} }
-  local job, record = {}, {}
-  for at, value in ipairs(redis.call('HMGET', KEYS[1], unpack(names))) do
-    if value then
-      job[names[at]] = value
-      record[#record + 1] = names[at]
-      record[#record + 1] = value
+local names = { ${STATUS_FIELDS.map((name) => `'${name}'`).join(", ")} }
+local function has(list, item)
+  for _, one in ipairs(list) do if one == item then return true end end
+  return false
+end
+local function notify(own, kind, state, jobs)
+  local all = redis.call('HGETALL', own .. 'webhooks')
+  local told, webhooks = {}, {}
+  for at = 1, #all, 2 do
+    local webhook = cjson.decode(all[at + 1])
+    if not webhook.disabled and has(webhook.events, state) and has(webhook.kinds, kind) then
+      webhooks[#webhooks + 1] = { id = all[at], webhook = webhook }
     end
   end
-  local event = 'evt' .. string.sub(job.id, 4)
-  local body = cjson.encode(record)
-  for at = 1, #webhooks, 2 do
-    local id, webhook = webhooks[at], cjson.decode(webhooks[at + 1])
-    local fits = not webhook.disabled and has(webhook.events, state) and has(webhook.kinds, job.kind)
-    if fits and (not webhook.memory or webhook.memory == job.memory) then
-      local base = KEYS[3] .. ':' .. id
-      local log, due, delivery = base .. ':log', base .. ':due', base .. ':delivery:'
-      local oldest = redis.call('ZCARD', log) >= ${LIMITS.webhookDeliveries} and redis.call('ZRANGE', log, 0, 0)[1]
-      if oldest and redis.call('ZSCORE', due, oldest) then
-        webhook.disabled = { reason = 'backlog', at = now }
-        redis.call('HSET', KEYS[3], id, cjson.encode(webhook))
-      else
-        if oldest then
-          redis.call('ZREM', log, oldest)
-          redis.call('DEL', delivery .. oldest)
-        end
-        redis.call('HSET', delivery .. event, 'event', event, 'job', job.id, 'jobState', state, 'state', 'pending',
-          'attempts', 0, 'createdAt', now, 'nextAt', now, 'record', body)
-        redis.call('ZADD', log, now, event)
-        redis.call('ZADD', due, now, event)
-        for _, key in ipairs({ delivery .. event, log, due }) do redis.call('PEXPIRE', key, ${KEEP_MS}) end
+  if #webhooks == 0 then return told end
+  local now = timeNow()
+  for _, ending in ipairs(jobs) do
+    local values = redis.call('HMGET', own .. 'job:' .. ending.id, unpack(names))
+    local record = {}
+    for at, value in ipairs(values) do
+      if value then
+        record[#record + 1] = names[at]
+        record[#record + 1] = value
       end
-      told[#told + 1] = id
+    end
+    local event = 'evt' .. string.sub(ending.id, 4)
+    local body = cjson.encode(record)
+    local memory = string.match(values[1], '^%S+ %S+ (.*)$')
+    for _, of in ipairs(webhooks) do
+      local id, webhook = of.id, of.webhook
+      if not webhook.disabled and (not webhook.memory or webhook.memory == memory) then
+        local base = own .. 'webhooks:' .. id
+        local log, due, delivery = base .. ':log', base .. ':due', base .. ':delivery:'
+        local oldest = redis.call('ZCARD', log) >= ${LIMITS.webhookDeliveries} and redis.call('ZRANGE', log, 0, 0)[1]
+        if oldest and redis.call('ZSCORE', due, oldest) then
+          webhook.disabled = { reason = 'backlog', at = now }
+          redis.call('HSET', own .. 'webhooks', id, cjson.encode(webhook))
+        else
+          if oldest then
+            redis.call('ZREM', log, oldest)
+            redis.call('DEL', delivery .. oldest)
+          end
+          redis.call('HSET', delivery .. event, 'event', event, 'job', ending.id, 'jobState', state, 'state', 'pending',
+            'attempts', 0, 'createdAt', now, 'nextAt', now, 'record', body)
+          redis.call('ZADD', log, now, event)
+          redis.call('ZADD', due, now, event)
+          for _, key in ipairs({ delivery .. event, log, due }) do redis.call('PEXPIRE', key, ${KEEP_MS}) end
+        end
+        if not of.told then
+          of.told = true
+          told[#told + 1] = id
+        end
+      end
     end
   end
   return told

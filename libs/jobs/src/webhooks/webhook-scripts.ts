@@ -51,7 +51,7 @@ return redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, ARGV[2])`,
 
   /**
    * KEYS webhooks. ARGV id, event, most attempts. A request is about to be made: answers the webhook and the delivery's attempt,
-   * job state, creation and record. Answers {} where there is nothing to send any more, {''} if the delivery is dead by that.
+   * job state, creation, record and job. Answers {} where there is nothing to send any more, {''} if the delivery is dead by that.
    */
   deliveryBegin: {
     numberOfKeys: 1,
@@ -72,7 +72,7 @@ if spent or cjson.decode(webhook).disabled then
 end
 local attempt = redis.call('HINCRBY', delivery .. ARGV[2], 'attempts', 1)
 redis.call('HSET', delivery .. ARGV[2], 'attemptedAt', now)
-return { webhook, attempt, unpack(redis.call('HMGET', delivery .. ARGV[2], 'jobState', 'createdAt', 'record')) }`,
+return { webhook, attempt, unpack(redis.call('HMGET', delivery .. ARGV[2], 'jobState', 'createdAt', 'record', 'job')) }`,
   },
 
   /**

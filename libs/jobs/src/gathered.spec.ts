@@ -1,5 +1,5 @@
 import { expect, test } from "@jest/globals";
-import { until } from "../../../../test/support/until.js";
+import { until } from "../../../test/support/until.js";
 import { Gathered } from "./gathered.js";
 
 /** Calls that end when the test says so. */

@@ -2,6 +2,8 @@
 export interface GatheredBounds {
   /** Items of a call at most: it stays short. */
   readonly most: number;
+  /** And their weight together, by `weightOf` of each; a heavier item goes by itself. */
+  readonly mostWeight?: number;
   /** Milliseconds after which a call that is not over no longer holds up the next: its answer may have been lost. */
   readonly holdMs: number;
 }
@@ -13,26 +15,36 @@ export interface GatheredBounds {
 export class Gathered<T, Answer = void> {
   readonly #call: (items: readonly T[]) => Promise<Answer>;
   readonly #bounds: GatheredBounds;
-  #gathered: { readonly items: T[]; readonly done: Promise<Answer> } | undefined;
+  readonly #weightOf: (item: T) => number;
+  #gathered: { readonly items: T[]; weight: number; readonly done: Promise<Answer> } | undefined;
   #underWay: Promise<void> = Promise.resolve();
 
-  constructor(call: (items: readonly T[]) => Promise<Answer>, bounds: GatheredBounds) {
+  constructor(
+    call: (items: readonly T[]) => Promise<Answer>,
+    bounds: GatheredBounds,
+    weightOf: (item: T) => number = () => 0,
+  ) {
     this.#call = call;
     this.#bounds = bounds;
+    this.#weightOf = weightOf;
   }
 
   /** What the call answered that the item went with, to all of its items; rejects if it failed. */
   add(item: T): Promise<Answer> {
-    if (this.#gathered !== undefined && this.#gathered.items.length < this.#bounds.most) {
-      this.#gathered.items.push(item);
-      return this.#gathered.done;
+    const { most, mostWeight = Infinity } = this.#bounds;
+    const weight = this.#weightOf(item);
+    const waiting = this.#gathered;
+    if (waiting !== undefined && waiting.items.length < most && waiting.weight + weight <= mostWeight) {
+      waiting.items.push(item);
+      waiting.weight += weight;
+      return waiting.done;
     }
     const items = [item];
     const begun = this.#underWay.then(() => {
       if (this.#gathered?.items === items) this.#gathered = undefined;
     });
     const done = begun.then(() => this.#call(items));
-    this.#gathered = { items, done };
+    this.#gathered = { items, weight, done };
     this.#underWay = begun.then(() => over(done, this.#bounds.holdMs));
     return done;
   }
