@@ -110,10 +110,12 @@ async function liveOnce(espalier: Espalier, texts: readonly string[], count: { j
 
 /** Ended jobs live for KEEP_MS from the first look at them on. */
 async function shortenRetention(redis: Redis): Promise<void> {
-  for await (const keys of redis.scanStream({ match: "espalier:*:job:*", count: 1_000 }) as AsyncIterable<string[]>) {
+  for await (const keys of redis.scanStream({ match: "espalier:*:status:*", count: 1_000 }) as AsyncIterable<
+    string[]
+  >) {
     const states = await Promise.all(keys.map((key) => redis.hget(key, "finishedAt")));
     const ended = keys.filter((_, index) => typeof states[index] === "string");
-    const both = ended.flatMap((key) => [key, key.replace(":job:", ":events:")]);
+    const both = ended.flatMap((key) => [key, key.replace(":status:", ":events:")]);
     // LT: a key that lives shorter already is left alone.
     await Promise.all(both.map((key) => redis.pexpire(key, KEEP_MS, "LT")));
   }

@@ -79,7 +79,7 @@ test("a replay that died before it was submitted is made up for by the next", as
   await failingWorker(mended);
   const client = bench.client();
   const letter = await buried(client);
-  await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:job:${letter.id}`, "replayedAs", "job_chosen");
+  await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:status:${letter.id}`, "replayedAs", "job_chosen");
   mended.yes = true;
   expect(await client.replay("ten_a", letter.id)).toMatchObject({ id: "job_chosen" });
   await untilState(client, "job_chosen", "completed");
@@ -92,7 +92,7 @@ test("a replay that is not kept any more was the only one", async () => {
   const replay = await client.replay("ten_a", letter.id);
   await untilState(client, replay.id, "dead");
   const made = runs.length;
-  await bench.bare().del(`${bench.settings.prefix}:{ten_a}:job:${replay.id}`);
+  await bench.bare().del(`${bench.settings.prefix}:{ten_a}:status:${replay.id}`);
   await expect(client.replay("ten_a", letter.id)).rejects.toMatchObject({ code: "job_not_found" });
   expect(runs).toHaveLength(made);
 });
@@ -101,7 +101,7 @@ test("a letter whose payload is gone is still one, and says so", async () => {
   await failingWorker({ yes: false });
   const client = bench.client();
   const letter = await buried(client);
-  await bench.bare().hdel(`${bench.settings.prefix}:{ten_a}:job:${letter.id}`, "payload");
+  await bench.bare().hdel(`${bench.settings.prefix}:{ten_a}:status:${letter.id}`, "payload");
   await expect(client.replay("ten_a", letter.id)).rejects.toMatchObject({ code: "job_not_found" });
   expect(await client.get("ten_a", letter.id)).not.toHaveProperty("replayedAs");
   expect(await client.deadLetters("ten_a", { limit: 10 })).toMatchObject([{ id: letter.id }]);

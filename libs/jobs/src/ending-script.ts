@@ -9,7 +9,9 @@ import { NOTIFY } from "./webhooks/notify-script.js";
 export const ENDING = `${NOTIFY}${COUNT}${KEEP}
 local function endJobs(own, kind, state, budget, jobs)
   countEnds(own, kind, state, #jobs)
+  -- Before any of them is dropped.
+  local told = notify(own, kind, state, jobs)
   keep(own, state, budget, jobs)
-  return notify(own, kind, state, jobs)
+  return told
 end
 `;

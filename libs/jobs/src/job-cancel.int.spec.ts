@@ -128,7 +128,7 @@ test("a job that fails while the message that cancels it is on its way is cancel
   await bench.workers({
     insert: async (_payload, { id }) => {
       runs++;
-      await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:job:${id}`, "cancel", "1");
+      await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:status:${id}`, "cancel", "1");
       throw new Error("again");
     },
   });
@@ -144,7 +144,7 @@ test("a cancellation that its worker missed is found by the next run", async () 
   const client = bench.client();
   const { id } = await client.submit(request("insert"));
   // As a worker leaves it that died while the job was active.
-  await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:job:${id}`, { state: "active", attempts: 1 });
+  await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:status:${id}`, { state: "active", attempts: 1 });
   expect(await client.cancel("ten_a", id)).toMatchObject({ state: "active" });
   await bench.workers({ insert: async () => ++runs });
   await untilState(client, id, "cancelled");
@@ -164,6 +164,6 @@ test("a cancellation whose message was lost is found with the next progress", as
   const client = bench.client();
   const { id } = await client.submit(request("insert"));
   await untilState(client, id, "active");
-  await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:job:${id}`, "cancel", "1");
+  await bench.bare().hset(`${bench.settings.prefix}:{ten_a}:status:${id}`, "cancel", "1");
   expect(await untilState(client, id, "cancelled")).toMatchObject({ error: { code: "cancelled" } });
 });

@@ -50,7 +50,7 @@ test("a lost wake-up only costs a poll", async () => {
   const client = bench.client();
   const waiting = client.submitAndWait(request("query"), 10_000);
   const bare = bench.bare();
-  const key = await until(async () => (await bare.keys(`${bench.settings.prefix}:*:job:*`))[0]);
+  const key = await until(async () => (await bare.keys(`${bench.settings.prefix}:*:status:*`))[0]);
   await bare.hdel(key, "watch");
   await bench.workers(echo);
   expect(await waiting).toMatchObject({ state: "completed" });
@@ -60,7 +60,7 @@ test("a job that ended and was dropped unheard is not waited for", async () => {
   const client = bench.client();
   const waiting = client.submitAndWait(request("query"), 60_000);
   const bare = bench.bare();
-  const key = await until(async () => (await bare.keys(`${bench.settings.prefix}:*:job:*`))[0]);
+  const key = await until(async () => (await bare.keys(`${bench.settings.prefix}:*:status:*`))[0]);
   await bare.del(key);
   await expect(waiting).rejects.toMatchObject({ code: "job_not_found" });
 });
@@ -108,7 +108,7 @@ test("a list longer than one read is whole, and forgets jobs whose status has ex
   const records = await Promise.all(Array.from({ length: 150 }, () => client.submit(request("query"))));
   const bare = bench.bare();
   const [gone] = records;
-  await bare.del(`${bench.settings.prefix}:{ten_a}:job:${gone!.id}`);
+  await bare.del(`${bench.settings.prefix}:{ten_a}:status:${gone!.id}`);
   expect(await client.list("ten_a", { limit: 1_000 })).toHaveLength(149);
   expect(await bare.zcard(`${bench.settings.prefix}:{ten_a}:jobs`)).toBe(149);
 });
@@ -244,7 +244,7 @@ test("an ended job with a key lives as long as the key, one without as long as a
   const plain = await client.submitAndWait(request("insert"), 5_000);
   const bare = bench.bare();
   const hours = async (id: string): Promise<number> =>
-    Math.ceil((await bare.pttl(`${bench.settings.prefix}:{ten_a}:job:${id}`)) / 3_600_000);
+    Math.ceil((await bare.pttl(`${bench.settings.prefix}:{ten_a}:status:${id}`)) / 3_600_000);
   expect(await hours(keyed.id)).toBe(24);
   expect(await hours(plain.id)).toBe(1);
 });
@@ -258,7 +258,7 @@ test("large payloads and results go by reference, and the payload goes away with
   expect(record.result).toEqual({ text });
   expect(await client.get("ten_a", record.id)).toEqual(record);
   expect([...bench.payloads.blobs.keys()]).toEqual([`ten_a/job/${record.id}/result-1`]);
-  const hash = await bench.bare().hgetall(`${bench.settings.prefix}:{ten_a}:job:${record.id}`);
+  const hash = await bench.bare().hgetall(`${bench.settings.prefix}:{ten_a}:status:${record.id}`);
   expect(hash).not.toHaveProperty("result");
 });
 

@@ -1,4 +1,3 @@
-import { StatusWrites } from "./status-writes.js";
 import type { Redis } from "ioredis";
 import { EspalierError, type Clock, type IdSource } from "#core";
 import { Admission } from "./admission/admission.js";
@@ -13,6 +12,7 @@ import { fullRecordOf, hashOf, isEnded, STATUS_FIELDS, recordOf, type JobHash } 
 import { bounded, connectRedis, isCluster } from "./redis.js";
 import { endAnswer, runScript } from "./scripts.js";
 import { JOB_SETTINGS, keepEnded, type JobSettings } from "./settings.js";
+import { StatusWrites } from "./status-writes.js";
 import type { JobClient, JobEvent, JobKind, JobRecord, PayloadStore, SubmitRequest } from "./types.js";
 import { DeliveryQueue } from "./webhooks/delivery-queue.js";
 

@@ -91,7 +91,7 @@ test("a job that nobody follows has no stream, and one that is followed late tel
   expect(told(one).slice(0, 3)).toEqual(["queued", "active", "1/3"]);
   expect(told(one).at(-1)).toBe("completed");
   expect(other).toEqual(one);
-  const keys = [streamOf(id), streamOf(id).replace(":events:", ":job:")];
+  const keys = [streamOf(id), streamOf(id).replace(":events:", ":status:")];
   const [kept = 0, stream = 0] = await Promise.all(keys.map((key) => bare.pttl(key)));
   expect(Math.abs(kept - stream)).toBeLessThan(1_000);
 });
@@ -112,6 +112,21 @@ test("the replay of an ended job tells each event as it was, and what follows it
   expect(await all(client, id, events.at(-1)!.id)).toEqual([]);
 });
 
+test("the stream of an ended job that is made again is the same one to a follower that comes back", async () => {
+  await bench.workers({ insert: async () => 1 });
+  const client = bench.client();
+  const { id } = await client.submitAndWait(request("insert"), 5_000);
+  const events = await all(client, id);
+  expect(told(events)).toEqual(["queued", "active", "completed"]);
+  const lost = async (): Promise<unknown> => bench.bare().del(streamOf(id));
+  await lost();
+  expect(await all(client, id, events[1]!.id)).toEqual(events.slice(2));
+  await lost();
+  expect(await all(client, id, events[2]!.id)).toEqual([]);
+  await lost();
+  expect(await all(client, id)).toEqual(events);
+});
+
 test("a follower is told of the end also when the wake-up is lost", async () => {
   const { promise, resolve } = Promise.withResolvers<number>();
   await bench.workers({ insert: () => promise });
@@ -120,7 +135,7 @@ test("a follower is told of the end also when the wake-up is lost", async () => 
   await untilState(client, id, "active");
   const following = all(client, id);
   const bare = bench.bare();
-  const key = `${bench.settings.prefix}:{ten_a}:job:${id}`;
+  const key = `${bench.settings.prefix}:{ten_a}:status:${id}`;
   await until(async () => (await bare.hget(key, "watch")) !== null);
   await bare.hdel(key, "watch");
   resolve(1);

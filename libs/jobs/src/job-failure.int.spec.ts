@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError } from "#core";
 import { jobKeys } from "./keys.js";
@@ -38,6 +39,28 @@ test("a retryable error is tried again, and the job is queued in between", async
   expect(events.map((event) => event.record.state)).toEqual([
     ...["queued", "active", "queued", "active", "queued", "active", "completed"],
   ]);
+});
+
+test("a run that fails while it is being announced leaves its job queued", async () => {
+  let retried = 0;
+  const settings = {
+    ...bench.settings,
+    announceAfterMs: 5,
+    queues: { ...bench.settings.queues, query: { ...bench.settings.queues.query, retryBaseMs: 30_000 } },
+  };
+  const onRun = ({ outcome }: RunReport): void => {
+    if (outcome === "retried") retried += 1;
+  };
+  const query: JobHandler = async () => {
+    await setTimeout(5);
+    throw overloaded();
+  };
+  await bench.workers({ query }, { settings, onRun });
+  const client = bench.client();
+  const jobs = await Promise.all(Array.from({ length: 60 }, () => client.submit(request("query"))));
+  await until(() => retried === jobs.length);
+  const records = await Promise.all(jobs.map(({ id }) => client.get("ten_a", id)));
+  expect(records.filter(({ state }) => state !== "queued")).toEqual([]);
 });
 
 test("a job tells when its latest run began, while that runs as at its end", async () => {
@@ -92,7 +115,7 @@ test("a job whose attempts are spent is dead, with its last error, and counted",
   expect(record).toMatchObject({ state: "dead", attempts: 5, error: { code: "store_unavailable" } });
   expect(runs).toBe(5);
   await until(async () => (await client.counts()).insert["dead"] === 1);
-  const days = (await bench.bare().pttl(`${bench.settings.prefix}:{ten_a}:job:${record.id}`)) / 86_400_000;
+  const days = (await bench.bare().pttl(`${bench.settings.prefix}:{ten_a}:status:${record.id}`)) / 86_400_000;
   expect(Math.ceil(days)).toBe(30);
   await until(() => reports.length === 5);
   expect(reports.map(({ outcome }) => outcome)).toEqual(["retried", "retried", "retried", "retried", "dead"]);
@@ -226,7 +249,7 @@ test("of a completed job nothing is left but its status, which has its result", 
   const client = bench.client();
   const { id } = await client.submitAndWait(request("insert", { text: "kept by nobody" }), 5_000);
   const keys = (): Promise<string[]> => bench.bare().keys(`*${id}*`);
-  const status = `${bench.settings.prefix}:{ten_a}:job:${id}`;
+  const status = `${bench.settings.prefix}:{ten_a}:status:${id}`;
   await until(async () => (await keys()).every((key) => key === status));
   expect(await keys()).toEqual([status]);
   expect(await client.get("ten_a", id)).toMatchObject({ state: "completed", result: "stored" });

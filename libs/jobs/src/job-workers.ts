@@ -76,8 +76,7 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const lanes = connectRedis(options.redis, "producer", { commandTimeout: settings.callTimeoutMs });
   const control = connectRedis(options.redis, "subscriber");
   const running = new Map<string, AbortController>();
-  const cluster = isCluster(options.redis);
-  const writes = new StatusWrites({ redis, keys, settings, cluster });
+  const writes = new StatusWrites({ redis, keys, settings, cluster: isCluster(options.redis) });
   const shared = {
     redis,
     writes,
@@ -91,8 +90,7 @@ export function startJobWorkers(options: JobWorkersOptions): JobWorkers {
   const lastRun = new LastRun(settings.lastRun);
   const report = options.onRun ?? ignore;
   const concurrencyOf = (kind: QueueName): number => options.concurrency?.[kind] ?? settings.queues[kind].concurrency;
-  const ofLanes = { redis: lanes, keys, settings };
-  const admission = new Admission({ ...ofLanes, writes: new StatusWrites({ ...ofLanes, cluster }) });
+  const admission = new Admission({ redis: lanes, keys, settings });
   const deliveries = new DeliveryQueue(redis, settings);
   const notify = (tenant: string, webhooks: readonly string[]): void => {
     deliveries.tellSoon(tenant, webhooks, options.clock.now());

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { JobKind, QueueName } from "./types.js";
 
 /**
- * Names of everything that jobs keep in Redis. What one script touches shares a hash tag, so that a cluster keeps it in
+ * Names of everything that jobs keep in Redis. What one script touches shares a hash tag where Redis is a cluster, which keeps it in
  * one slot: the tenant for status, events, list and idempotency keys, the queue for BullMQ's own. The tenant is in every
  * key of a job, also in BullMQ's, through the job id there.
  */
@@ -46,7 +46,7 @@ export interface JobKeys {
 export function jobKeys(prefix: string): JobKeys {
   return {
     own: (tenant) => `${prefix}:{${tenant}}:`,
-    job: (tenant, id) => `${prefix}:{${tenant}}:job:${id}`,
+    job: (tenant, id) => `${prefix}:{${tenant}}:status:${id}`,
     events: (tenant, id) => `${prefix}:{${tenant}}:events:${id}`,
     list: (tenant) => `${prefix}:{${tenant}}:jobs`,
     letters: (tenant) => `${prefix}:{${tenant}}:letters`,

@@ -121,6 +121,11 @@ async function connected(redis: Redis, graceMs: number): Promise<void> {
   }
 }
 
+/** Told instead of doing what a caller no longer waits for: it has been told that it did not happen. */
+export function cameLate(): EspalierError {
+  return new EspalierError("queue_unavailable", "Redis was away for longer than a submit waits.");
+}
+
 function unavailable(message: string, cause?: unknown): EspalierError {
   return new EspalierError("queue_unavailable", message, cause === undefined ? {} : { cause });
 }

@@ -5,7 +5,7 @@
  * `ownOf(key)` answers it and the id of a job by the key of its status.
  */
 const NAMES = `
-local function ownOf(key) return string.match(key, '^(.*)job:(.*)$') end
+local function ownOf(key) return string.match(key, '^(.*)status:(.*)$') end
 local function tokenOf(own, id) return string.match(own, '{([^}]*)}:$') .. '.' .. id end
 `;
 
@@ -29,7 +29,7 @@ local function tell(own, id, followed, most, ...)
   if not followed then return false end
   local stream = own .. 'events:' .. id
   if not redis.call('XADD', stream, 'NOMKSTREAM', 'MAXLEN', '~', most, '*', ...) then return false end
-  redis.call('PEXPIRE', stream, redis.call('PTTL', own .. 'job:' .. id))
+  redis.call('PEXPIRE', stream, redis.call('PTTL', own .. 'status:' .. id))
   return true
 end
 `;

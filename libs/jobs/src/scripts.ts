@@ -37,7 +37,8 @@ export const SCRIPTS = {
    * ARGV idempotencyMs, keepQueuedMs, jobsPerTenant, then for each tenant: beginning of its keys, how many jobs, and for each: id,
    * what never changes of it (record.ts), the job that it does again, the channel that is woken, the key of its idempotency key
    * ('' without either); with one of these, fingerprint and most idempotency keys ('' without end). Answers for each
-   * {'new'|'repeat'|'conflict', id} or {'full', keys, milliseconds until the first of them expire}. O(jobs).
+   * {'new'|'repeat'|'conflict', id} or {'full', keys, milliseconds until the first of them expire}. A replay that is there stays as it
+   * is: two who ask for it chose the same job, and the slower one may come when it has run. O(jobs).
    */
   jobsSubmit: {
     numberOfKeys: 1,
@@ -45,6 +46,7 @@ export const SCRIPTS = {
 local idempotencyMs, keepMs, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 local function earlier(own, id, key, fingerprint, mostKeys)
   local seen = redis.call('HMGET', key, 'job', 'fingerprint')
+  if seen[1] == id then return { 'new', id } end
   if seen[1] then return { seen[2] == fingerprint and 'repeat' or 'conflict', seen[1] } end
   local slice = sliceOf(idempotencyMs)
   local counts = own .. 'idempotency-counts'
@@ -68,7 +70,8 @@ while at <= #ARGV do
       at = at + 2
     end
     answers[#answers + 1] = known or { 'new', id }
-    if not known then
+    local isThere = replayOf ~= '' and redis.call('EXISTS', own .. 'status:' .. id) == 1
+    if not known and not isThere then
       local fields = { 'job', constant, 'state', 'queued' }
       local function also(name, value)
         if value ~= '' then fields[#fields + 1], fields[#fields + 2] = name, value end
@@ -76,9 +79,9 @@ while at <= #ARGV do
       also('replayOf', replayOf)
       also('watch', watch)
       also('keepMs', key ~= '' and ARGV[1] or '')
-      redis.call('HSET', own .. 'job:' .. id, unpack(fields))
-      redis.call('PEXPIRE', own .. 'job:' .. id, keepMs)
-      listed[#listed + 1] = 0
+      redis.call('HSET', own .. 'status:' .. id, unpack(fields))
+      redis.call('PEXPIRE', own .. 'status:' .. id, keepMs)
+      listed[#listed + 1] = '0'
       listed[#listed + 1] = id
     end
   end
@@ -124,8 +127,9 @@ return 1`,
   },
 
   /**
-   * ARGV eventsPerJob, keepQueuedMs, then for each tenant: beginning of its keys, how many jobs, and for each: id, attempt, now,
-   * and what never changes of it, for a status that expired while nobody worked. Answers for each 'run', 'cancel', 'ended', 'held'
+   * ARGV eventsPerJob, keepQueuedMs, then for each tenant: beginning of its keys, how many jobs, and for each: id, attempt, now, and,
+   * for a status that expired while nobody worked, what never changes of it and the job that it does again ('' without). Answers for
+   * each 'run', 'cancel', 'ended', 'held'
    * or 'fenced'. O(jobs).
    */
   jobsStart: {
@@ -138,7 +142,7 @@ while at <= #ARGV do
   for _ = 1, count do
     local id, attempt, now, constant, replayOf = unpack(ARGV, at, at + 4)
     at = at + 5
-    local key = own .. 'job:' .. id
+    local key = own .. 'status:' .. id
     local state, attempts, watch, cancel, held, followed =
       unpack(redis.call('HMGET', key, 'state', 'attempts', 'watch', 'cancel', 'held', 'followed'))
     local answer = state and refusal(state, held, attempts, attempt) or cancel and 'cancel' or 'run'
@@ -214,7 +218,7 @@ return redis.call('HDEL', KEYS[1], 'replayedAs')`,
   /**
    * ARGV eventsPerJob, wakeBytes, then for each tenant, kind and state: beginning of the tenant's keys, kind, state, keepMs, bytes
    * of ended jobs, how many jobs, and for each: id, attempt, the job whose effect it is, nodes and bytes that were stored, how many
-   * values follow, and these: the other fields of the hash. Answers {for each 'ok' or why not, then for each tenant of which
+   * values follow, and these: the other fields of the hash. Answers {for each 'ok' (also to a repeat) or why not, then for each tenant of which
    * webhooks have something to deliver: the beginning of its keys, how many, and their ids}. O(jobs).
    */
   jobsFinish: {
@@ -240,12 +244,14 @@ while at <= #ARGV do
     local id, attempt, effect, nodes, bytes, values = unpack(ARGV, at, at + 5)
     local first, last = at + 6, at + 5 + values
     at = last + 1
-    local key = own .. 'job:' .. id
+    local key = own .. 'status:' .. id
     local before, attempts, watch, kept, held, followed =
       unpack(redis.call('HMGET', key, 'state', 'attempts', 'watch', 'keepMs', 'held', 'followed'))
     local refused = refusal(before, held, attempts, attempt)
+    -- An attempt ends once: it is told again whose first answer was lost with its connection.
+    local again = before == state and attempts == attempt
     if not refused then
-      local job = { id = id, texts = 0, keepMs = math.max(tonumber(keepMs), tonumber(kept or '0')) }
+      local job = { id = id, texts = 0, keepMs = longer(keepMs, kept) }
       local result = nil
       for name = first, last, 2 do
         job.texts = job.texts + #ARGV[name + 1]
@@ -261,7 +267,7 @@ while at <= #ARGV do
       end
       jobs[#jobs + 1] = job
     end
-    table.insert(answer[1], refused or 'ok')
+    table.insert(answer[1], not again and refused or 'ok')
   end
   if #jobs > 0 then
     local webhooks = endJobs(own, kind, state, budget, jobs)
@@ -298,8 +304,8 @@ redis.call('HSET', KEYS[1], 'state', 'cancelled', 'finishedAt', ARGV[1], 'error'
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local told = tell(own, id, followed, ARGV[4], 'type', 'state', 'state', 'cancelled')
 wakeEnd(own, id, watch)
-local ending = { id = id, texts = #ARGV[3], followed = told, keepMs = tonumber(ARGV[2]) }
-return { 'queued', unpack(endJobs(own, string.match(job, '^%S+'), 'cancelled', ARGV[5], { ending })) }`,
+local ending = { id = id, texts = #ARGV[3], followed = told, keepMs = ARGV[2] }
+return { 'queued', unpack(endJobs(own, string.match(job or '', '^%S*'), 'cancelled', ARGV[5], { ending })) }`,
   },
 
   /** KEYS job. ARGV channel, watchersPerJob. Adds a channel to those that are woken; answers the hash. */
@@ -307,7 +313,8 @@ return { 'queued', unpack(endJobs(own, string.match(job, '^%S+'), 'cancelled', A
 
   /**
    * KEYS job. ARGV channel, watchersPerJob. The same for who wants all events: the first one to follow a job makes its stream, which
-   * begins with what the status knows of the time before.
+   * begins with what the status knows of the time before. Such an event has the time of what it tells in its id: a stream that is
+   * made again is the same one to a follower that comes back.
    */
   jobFollow: {
     numberOfKeys: 1,
@@ -315,16 +322,21 @@ return { 'queued', unpack(endJobs(own, string.match(job, '^%S+'), 'cancelled', A
 local own, id = ownOf(KEYS[1])
 local stream = own .. 'events:' .. id
 if redis.call('EXISTS', stream) == 0 then
-  local function begin(...) redis.call('XADD', stream, '*', 'type', ...) end
-  local attempts, startedAt, done, total = unpack(redis.call('HMGET', KEYS[1], 'attempts', 'startedAt', 'done', 'total'))
-  begin('state', 'state', 'queued')
-  if startedAt then begin('state', 'state', 'active', 'attempts', attempts, 'startedAt', startedAt) end
-  if state == 'queued' then
-    if startedAt then begin('state', 'state', state, 'attempts', attempts, 'done', '0', 'total', '0') end
-  elseif total and total ~= '0' then
-    begin('progress', 'state', 'active', 'attempts', attempts, 'done', done, 'total', total)
+  local job, attempts, startedAt, finishedAt, done, total =
+    unpack(redis.call('HMGET', KEYS[1], 'job', 'attempts', 'startedAt', 'finishedAt', 'done', 'total'))
+  local last, step = 0, 0
+  local function begin(at, ...)
+    last, step = math.max(last, tonumber(at or '0')), step + 1
+    redis.call('XADD', stream, string.format('%d-%d', last, step), 'type', ...)
   end
-  if ended[state] then begin('state', 'state', state) end
+  begin(string.match(job, '^%S+ (%d+)'), 'state', 'state', 'queued')
+  if startedAt then begin(startedAt, 'state', 'state', 'active', 'attempts', attempts, 'startedAt', startedAt) end
+  if state == 'queued' then
+    if startedAt then begin(startedAt, 'state', 'state', state, 'attempts', attempts, 'done', '0', 'total', '0') end
+  elseif total and total ~= '0' then
+    begin(startedAt, 'progress', 'state', 'active', 'attempts', attempts, 'done', done, 'total', total)
+  end
+  if ended[state] then begin(finishedAt, 'state', 'state', state) end
   redis.call('PEXPIRE', stream, ended[state] and ${LATE_MS} or redis.call('PTTL', KEYS[1]))
   redis.call('HSET', KEYS[1], 'followed', '1')
 end

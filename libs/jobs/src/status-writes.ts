@@ -1,14 +1,14 @@
 import type { Redis } from "ioredis";
-import { EspalierError } from "#core";
 import { Gathered } from "./gathered.js";
 import type { JobKeys } from "./keys.js";
 import { constantOf } from "./record.js";
+import { cameLate } from "./redis.js";
 import { runScript } from "./scripts.js";
 import type { JobSettings } from "./settings.js";
 import type { JobKind, JobRecord, JobState } from "./types.js";
 
-/** Characters of what goes together in one call: Redis answers nobody else meanwhile. */
-const CALL_CHARACTERS = 1024 * 1024;
+/** Jobs of one call at most, and characters of what their ends say: Redis answers nobody else meanwhile. */
+const CALL = { most: 32, mostWeight: 1024 * 1024 } as const;
 
 /** The status of a job that is to be there. */
 export interface NewStatus {
@@ -65,26 +65,33 @@ export interface StatusWritesOptions {
   readonly redis: Redis;
   readonly keys: JobKeys;
   readonly settings: JobSettings;
-  /** Whether Redis is a cluster: one script touches one tenant only. */
+  /** Whether Redis is a cluster. */
   readonly cluster: boolean;
+}
+
+/** A status that waits for its call. */
+interface Waiting {
+  readonly status: NewStatus;
+  /** By `performance.now`: then its caller has been told that it did not come. */
+  readonly until: number;
 }
 
 /**
  * The writes of statuses that every job has: its beginning, its start and its end. Those of a process go together: one script
- * writes many, and once what they have in common (a tenant's lists, counters and webhooks), which is most of what they cost. One that comes
- * alone does not wait; one call is under way at a time (`Gathered`).
+ * writes many, and once what they have in common (a tenant's lists, counters and webhooks), which is most of what they cost. One that
+ * comes alone does not wait; one call of each sort is under way at a time (`Gathered`). In a cluster, whose nodes know nothing of each other, each goes
+ * by itself.
  */
 export class StatusWrites {
   readonly #options: StatusWritesOptions;
-  readonly #submits: Gathered<NewStatus, ReadonlyMap<NewStatus, NewStatusOutcome>>;
+  readonly #submits: Gathered<Waiting, ReadonlyMap<NewStatus, NewStatusOutcome>>;
   readonly #starts: Gathered<RunStart, ReadonlyMap<RunStart, StartAnswer>>;
   readonly #ends: Gathered<JobEnd, ReadonlyMap<JobEnd, EndOutcome>>;
 
   constructor(options: StatusWritesOptions) {
     this.#options = options;
-    const { submits: most } = options.settings.lanes.batch;
-    const bounds = { most, mostWeight: CALL_CHARACTERS, holdMs: options.settings.callTimeoutMs };
-    this.#submits = new Gathered((statuses) => this.send(statuses), bounds);
+    const bounds = { ...CALL, holdMs: options.settings.callTimeoutMs };
+    this.#submits = new Gathered((waiting) => this.#submitAll(waiting), bounds);
     this.#starts = new Gathered((starts) => this.#startAll(starts), bounds);
     this.#ends = new Gathered(
       (ends) => this.#finishAll(ends),
@@ -93,8 +100,12 @@ export class StatusWrites {
     );
   }
 
-  async submit(status: NewStatus): Promise<NewStatusOutcome> {
-    return answerOf(await this.#submits.add(status), status);
+  /** @throws EspalierError `queue_unavailable` without having sent it, if its turn comes later than a call may last */
+  submit(status: NewStatus): Promise<NewStatusOutcome> {
+    const { cluster, settings } = this.#options;
+    const until = performance.now() + settings.callTimeoutMs;
+    const alone = (): ReturnType<StatusWrites["send"]> => this.send([status]);
+    return among(status, cluster ? alone() : this.#submits.add({ status, until }), alone);
   }
 
   /** Writes statuses now, ahead of whatever the connection is told next. */
@@ -115,12 +126,20 @@ export class StatusWrites {
     });
   }
 
-  async start(start: RunStart): Promise<StartAnswer> {
-    return answerOf(await this.#starts.add(start), start);
+  start(start: RunStart): Promise<StartAnswer> {
+    const alone = (): Promise<ReadonlyMap<RunStart, StartAnswer>> => this.#startAll([start]);
+    return among(start, this.#options.cluster ? alone() : this.#starts.add(start), alone);
   }
 
-  async finish(end: JobEnd): Promise<EndOutcome> {
-    return answerOf(await this.#ends.add(end), end);
+  finish(end: JobEnd): Promise<EndOutcome> {
+    const alone = (): Promise<ReadonlyMap<JobEnd, EndOutcome>> => this.#finishAll([end]);
+    return among(end, this.#options.cluster ? alone() : this.#ends.add(end), alone);
+  }
+
+  async #submitAll(waiting: readonly Waiting[]): Promise<ReadonlyMap<NewStatus, NewStatusOutcome>> {
+    const now = performance.now();
+    const inTime = waiting.filter(({ until }) => until >= now).map(({ status }) => status);
+    return inTime.length === 0 ? new Map() : this.send(inTime);
   }
 
   #startAll(starts: readonly RunStart[]): Promise<ReadonlyMap<RunStart, StartAnswer>> {
@@ -136,7 +155,7 @@ export class StatusWrites {
 
   async #finishAll(ends: readonly JobEnd[]): Promise<ReadonlyMap<JobEnd, EndOutcome>> {
     const { eventsPerJob, wakeBytes } = this.#options.settings;
-    const webhooks = new Map<string, readonly string[]>();
+    const told = new Map<string, Set<string>>();
     const answers = await this.#write<JobEnd, string>("jobsFinish", [eventsPerJob, wakeBytes], {
       items: ends,
       tenantOf: ({ tenant }) => tenant,
@@ -146,51 +165,71 @@ export class StatusWrites {
         ...fields,
       ],
       read: (reply) => {
-        const [each, ...told] = reply as [readonly string[], ...(string | number)[]];
-        for (let at = 0; at < told.length;) {
-          const [own, count] = [String(told[at]), Number(told[at + 1])];
+        const [all, ...webhooks] = reply as [readonly string[], ...(string | number)[]];
+        for (let at = 0; at < webhooks.length;) {
+          const [own, count] = [String(webhooks[at]), Number(webhooks[at + 1])];
           at += 2 + count;
-          webhooks.set(own, [...(webhooks.get(own) ?? []), ...told.slice(at - count, at).map(String)]);
+          const some = webhooks.slice(at - count, at).map(String);
+          told.set(own, new Set([...(told.get(own) ?? []), ...some]));
         }
-        return each;
+        return all;
       },
     });
-    const told = (tenant: string): readonly string[] => webhooks.get(this.#options.keys.own(tenant)) ?? [];
+    // Once for all ends of a tenant: they have the same webhooks.
+    const take = (tenant: string): readonly string[] => {
+      const own = this.#options.keys.own(tenant);
+      const webhooks = [...(told.get(own) ?? [])];
+      told.delete(own);
+      return webhooks;
+    };
     return new Map(
-      Array.from(answers, ([end, answer]) => [end, { answer, webhooks: answer === "ok" ? told(end.tenant) : [] }]),
+      Array.from(answers, ([end, answer]) => [end, { answer, webhooks: answer === "ok" ? take(end.tenant) : [] }]),
     );
   }
 
   /**
-   * Runs a script over items: one call, or one for each tenant of a cluster. Its values are those of all, then for each tenant (and
-   * what keeps its items apart) the beginning of its keys, that, how many items, and theirs.
+   * Runs a script over items. Its values are those of all, then for each tenant (and what keeps its items apart) the beginning of its
+   * keys, that, how many items, and theirs.
    */
   async #write<T, Answer>(
     script: "jobsSubmit" | "jobsStart" | "jobsFinish",
     ofAll: readonly (string | number)[],
     { items, tenantOf, apartBy = () => [], valuesOf, read = (reply) => reply as readonly Answer[] }: Written<T, Answer>,
   ): Promise<ReadonlyMap<T, Answer>> {
-    const { redis, keys, cluster } = this.#options;
-    const own = (item: T): string => keys.own(tenantOf(item));
-    const headOf = (item: T): readonly (string | number)[] => [own(item), ...apartBy(item)];
-    const call = async (called: readonly T[]): Promise<readonly (readonly [T, Answer])[]> => {
-      const parts = [...Map.groupBy(called, (item) => headOf(item).join(" ")).values()];
-      const values = parts.flatMap((part) => [
-        ...part.slice(0, 1).flatMap(headOf),
-        ...[part.length, ...part.flatMap(valuesOf)],
-      ]);
-      const answers = read(await runScript(redis, script, called.slice(0, 1).map(own), [...ofAll, ...values]));
-      return parts.flat().map((item, at) => [item, answers[at] as Answer]);
-    };
-    const calls = cluster ? [...Map.groupBy(items, tenantOf).values()] : [items];
-    return new Map((await Promise.all(calls.map(call))).flat());
+    const { redis, keys } = this.#options;
+    const headOf = (item: T): readonly (string | number)[] => [keys.own(tenantOf(item)), ...apartBy(item)];
+    const parts = [...Map.groupBy(items, (item) => headOf(item).join(" ")).values()];
+    const values = parts.flatMap((part) => [
+      ...part.slice(0, 1).flatMap(headOf),
+      ...[part.length, ...part.flatMap(valuesOf)],
+    ]);
+    const slot = items.slice(0, 1).map((item) => keys.own(tenantOf(item)));
+    const answers = read(await runScript(redis, script, slot, [...ofAll, ...values]));
+    return new Map(parts.flat().map((item, at) => [item, answers[at] as Answer]));
   }
 }
 
-/** What a write answered to one of those that went with it. */
+/**
+ * What a call answered to one of its items. Where Redis refused the call, as a full one does for the sake of those that need room,
+ * the item goes once more by itself, so that nobody's is refused for another's. It may: one that has happened finds itself done.
+ */
+async function among<T, Answer>(
+  item: T,
+  together: Promise<ReadonlyMap<T, Answer>>,
+  alone: () => Promise<ReadonlyMap<T, Answer>>,
+): Promise<Answer> {
+  try {
+    return answerOf(await together, item);
+  } catch (error) {
+    if (!(error instanceof Error && error.name === "ReplyError")) throw error;
+    return answerOf(await alone(), item);
+  }
+}
+
+/** @throws EspalierError `queue_unavailable` for an item that was left out, as it came late */
 export function answerOf<T, Answer>(answers: ReadonlyMap<T, Answer>, item: T): Answer {
   const answer = answers.get(item);
-  if (answer === undefined) throw new EspalierError("internal", "Redis answered less than it was asked.");
+  if (answer === undefined) throw cameLate();
   return answer;
 }
 

@@ -6,6 +6,7 @@ import { JOB_KINDS, jobNameOf } from "../job-names.js";
 import { queueJobId, type JobKeys } from "../keys.js";
 import { openQueue } from "../open-queue.js";
 import { isEnded } from "../record.js";
+import { cameLate } from "../redis.js";
 import { RETRY_MAX_MS, type JobSettings } from "../settings.js";
 import type { JobKind, JobState } from "../types.js";
 import { Gathered } from "../gathered.js";
@@ -76,8 +77,8 @@ export interface AdmissionOptions {
   readonly redis: Redis;
   readonly keys: JobKeys;
   readonly settings: JobSettings;
-  /** Writes the statuses of jobs that are submitted with one, over the same connection. */
-  readonly writes: StatusWrites;
+  /** Of a process that submits: writes the statuses that jobs come with, over the same connection. */
+  readonly writes?: StatusWrites;
 }
 
 /**
@@ -214,9 +215,10 @@ export class Admission {
 
   /** Sends the statuses ahead of what is sent next. */
   #announce(all: readonly (Announced | undefined)[]): void {
+    const { writes } = this.#options;
     const announced = all.filter((one) => one !== undefined);
-    if (announced.length === 0) return;
-    const outcomes = this.#options.writes.send(announced.map(({ status }) => status));
+    if (writes === undefined || announced.length === 0) return;
+    const outcomes = writes.send(announced.map(({ status }) => status));
     for (const { status, written } of announced) written(outcomes.then((all) => answerOf(all, status)));
   }
 
@@ -280,10 +282,6 @@ export class Admission {
     const waitsMs = Number(score) / DELAYED_SCORE_PER_MS - Number(seconds) * 1_000;
     return waitsMs > RETRY_MAX_MS + CLOCK_TOLERANCE_MS || waitsMs < -(CLOCK_TOLERANCE_MS + settings.sweepMs);
   }
-}
-
-function cameLate(): EspalierError {
-  return new EspalierError("queue_unavailable", "Redis was away for longer than a submit waits.");
 }
 
 function ignore(): void {

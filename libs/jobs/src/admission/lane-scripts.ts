@@ -101,10 +101,11 @@ local function tenantOf(name)
   end
   return tenants[name]
 end
+local function exact(number) return string.format(number % 1 == 0 and '%d' or '%.17g', number) end
 local function save()
   local kept, idle = {}, {}
   for name, of in pairs(tenants) do
-    local text = string.format('%d %d %d %.17g %s', of.waiting, of.bytes, of.flying, of.deficit, of.cap and string.format('%d', of.cap) or '')
+    local text = string.format('%d %d %d %s %s', of.waiting, of.bytes, of.flying, exact(of.deficit), of.cap and exact(of.cap) or '')
     if of.waiting == 0 and of.flying == 0 then
       idle[#idle + 1] = name
     elseif text ~= of.text then

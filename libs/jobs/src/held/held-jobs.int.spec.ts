@@ -242,7 +242,7 @@ test("a held job is remembered as long as a queued one, and then as long as any 
   const client = bench.client();
   const job = await hold(client);
   const bare = bench.bare();
-  const ttl = (): Promise<number> => bare.pttl(`${bench.settings.prefix}:{ten_a}:job:${job.job}`);
+  const ttl = (): Promise<number> => bare.pttl(`${bench.settings.prefix}:{ten_a}:status:${job.job}`);
   expect(await ttl()).toBeGreaterThan(bench.settings.keepQueuedMs - 60_000);
   await bench.background().held.release(job, { state: "completed" });
   const left = await ttl();

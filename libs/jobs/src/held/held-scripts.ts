@@ -65,7 +65,7 @@ else
   redis.call('HSET', KEYS[1], 'error', ARGV[5])
   redis.call('HDEL', KEYS[1], 'result', 'resultAttempt')
 end
-local keepMs = math.max(tonumber(ARGV[3]), tonumber(kept or '0'))
+local keepMs = longer(ARGV[3], kept)
 redis.call('HSET', KEYS[1], 'state', state, 'finishedAt', ARGV[1])
 redis.call('HDEL', KEYS[1], 'held', 'payloadApart')
 redis.call('PEXPIRE', KEYS[1], keepMs)
@@ -74,7 +74,7 @@ local told = tell(own, id, followed, ARGV[2], 'type', 'state', 'state', state)
 wakeEnd(own, id, watch)
 local ending = { id = id, texts = texts, followed = told, keepMs = keepMs }
 local answer = (state == 'completed' and payloadApart) and 'ok, payload' or 'ok'
-return { answer, unpack(endJobs(own, string.match(job, '^%S+'), state, ARGV[6], { ending })) }`,
+return { answer, unpack(endJobs(own, string.match(job or '', '^%S*'), state, ARGV[6], { ending })) }`,
   },
 
   /**

@@ -19,12 +19,12 @@ local function count(usage, name, by)
   day = day or math.floor(redis.call('TIME')[1] / 86400)
   local key = usage .. ':' .. day
   local first = redis.call('HINCRBY', key, name, by) == tonumber(by)
-  if first then redis.call('EXPIRE', key, ${RETENTION_SECONDS.usage}, 'NX') end
+  if first then redis.call('EXPIRE', key, '${RETENTION_SECONDS.usage}', 'NX') end
 end
-local function countEnds(own, kind, state, jobs) count(own .. 'usage', kind .. ':' .. state, jobs) end
+local function countEnds(own, kind, state, jobs) count(own .. 'usage', kind .. ':' .. state, string.format('%d', jobs)) end
 local function countStored(own, effect, nodes, bytes)
   if nodes == '0' then return end
-  local job = own .. 'job:' .. effect
+  local job = own .. 'status:' .. effect
   if redis.call('EXISTS', job) == 1 and redis.call('HSETNX', job, 'counted', 1) == 0 then return end
   count(own .. 'usage', 'nodes', nodes)
   count(own .. 'usage', 'bytes', bytes)

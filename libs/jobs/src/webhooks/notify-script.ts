@@ -48,7 +48,7 @@ local function notify(own, kind, state, jobs)
   if #webhooks == 0 then return told end
   local now = timeNow()
   for _, ending in ipairs(jobs) do
-    local values = redis.call('HMGET', own .. 'job:' .. ending.id, unpack(names))
+    local values = redis.call('HMGET', own .. 'status:' .. ending.id, unpack(names))
     local record = {}
     for at, value in ipairs(values) do
       if value then
@@ -58,7 +58,7 @@ local function notify(own, kind, state, jobs)
     end
     local event = 'evt' .. string.sub(ending.id, 4)
     local body = cjson.encode(record)
-    local memory = string.match(values[1], '^%S+ %S+ (.*)$')
+    local memory = string.match(values[1] or '', '^%S+ %S+ (.*)$')
     for _, of in ipairs(webhooks) do
       local id, webhook = of.id, of.webhook
       if not webhook.disabled and (not webhook.memory or webhook.memory == memory) then
