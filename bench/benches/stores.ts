@@ -31,6 +31,7 @@ interface ReadResult {
   readonly rawMilliseconds: number;
   readonly ratio: number;
   readonly rowsPerSecond: number;
+  readonly note?: string;
 }
 
 interface InsertResult {
@@ -94,7 +95,7 @@ function insertResult({ what, count, own, byHand }: Insert): InsertResult {
 
 /** Store and driver take turns, so that what else the machine does meets both. */
 async function compare(engine: StoreEngine, comparison: Comparison, { progress }: BenchContext): Promise<ReadResult> {
-  const { name } = comparison;
+  const { name, note } = comparison;
   const times: { readonly own: number; readonly byHand: number }[] = [];
   let rows = 0;
   const turn = async (round: number): Promise<{ readonly own: number; readonly byHand: number }> => {
@@ -115,9 +116,9 @@ async function compare(engine: StoreEngine, comparison: Comparison, { progress }
   const milliseconds = latency(times.map((time) => time.own)).p50;
   const rawMilliseconds = latency(times.map((time) => time.byHand)).p50;
   const ratio = roundTo(milliseconds / rawMilliseconds, 2);
-  progress(`  ${name}: ${rows} rows, ${milliseconds} ms, ${ratio}x`);
+  progress(`  ${name}: ${rows} rows, ${milliseconds} ms, ${ratio}x${note === undefined ? "" : ` (${note})`}`);
   const rowsPerSecond = Math.round((rows / milliseconds) * 1_000);
-  return { read: name, rows, milliseconds, rawMilliseconds, ratio, rowsPerSecond };
+  return { read: name, rows, milliseconds, rawMilliseconds, ratio, rowsPerSecond, ...(note !== undefined && { note }) };
 }
 
 function comparisonOf(engine: StoreEngine, { scope, revision }: GrownTree, read: StoreRead): Comparison {
@@ -145,7 +146,10 @@ function notesOn(servers: StoreEngine | undefined, results: readonly EngineResul
   const unsettled = results
     .filter(({ settled }) => !settled)
     .map(({ engine, nodes }) => `${engine} was still building its graphs of ${nodes} nodes when it was searched.`);
-  return [...missing, ...unsettled];
+  const told = results.flatMap(({ engine, nodes, reads }) =>
+    reads.flatMap(({ read, note }) => (note === undefined ? [] : [`${engine}, ${nodes} nodes, ${read}: ${note}`])),
+  );
+  return [...missing, ...unsettled, ...told];
 }
 
 function report(results: readonly EngineResult[], notes: readonly string[]): BenchReport {

@@ -1,23 +1,38 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { QdrantClient, type Schemas } from "@qdrant/js-client-rest";
 import type { Driver } from "neo4j-driver";
+import { mean } from "simple-statistics";
 import type { LexicalStatistics, QueryTermWeights } from "#scoring";
 import { pointId, sparseQuery } from "#stores";
 import type { GrownPoints } from "./grow-points.js";
 import type { GrownTree } from "./grow-tree.js";
-import type { SearchByHand } from "./store-engine.js";
+import type { HybridQuery, HybridSearch, RankedNode, SearchByHand } from "./store-engine.js";
 
 /** What a hit says of its node. */
 const PAYLOAD = ["node", "born", "type", "parent", "path"];
 const STATISTICS = `MATCH (f:Terms {memory: $memory, field: ''}) RETURN null AS term, f.documents AS documents
   UNION ALL UNWIND $terms AS term MATCH (t:Term {memory: $memory, field: '', term: term}) RETURN t.term AS term, t.documents AS documents`;
-/** Hits of either search that a hybrid one by hand puts together. */
-const HYBRID_HITS = 100;
+/** Hits of either search that a hybrid one by hand puts together: the first that find enough of the rows, or the last. */
+const HYBRID_HITS = [100, 300, 1_000, 3_000, 10_000, 30_000] as const;
+/** Of the rows, what an approximate search has to find. */
+const RECALL = 0.98;
+/** More than values of 32 bits differ by. */
+const TOLERANCE = 1e-5;
 /** Breadth of a search by the index: the store's. */
 const BREADTH = 128;
 /** Milliseconds in which graphs of a hundred thousand points are made on few cores. */
 const SETTLE_MS = 600_000;
 const LOOK_MS = 500;
+
+/** How many of the rows were found; another node that is worth as much as the last is as good. */
+function recallOf(points: readonly Schemas["ScoredPoint"][], right: readonly RankedNode[]): number {
+  if (right.length === 0) return 1;
+  const ids = new Set(right.map(({ id }) => id));
+  const least = (right.at(-1)?.value ?? 0) - TOLERANCE;
+  return (
+    points.filter(({ payload, score }) => ids.has(String(payload?.["node"])) || score >= least).length / right.length
+  );
+}
 
 /** The collections of a benchmark on the Qdrant of the environment, as a user of its client has them. */
 export class QdrantByHand {
@@ -57,8 +72,9 @@ export class QdrantByHand {
       { key: "died", range: { gt: revision } },
       { key: "type", match: { value: "Item" } },
     ];
-    const rows = async (query: Schemas["QueryRequest"]): Promise<number> =>
-      (await this.#client.query(name, query)).points.length;
+    const ask = async (query: Schemas["QueryRequest"]): Promise<readonly Schemas["ScoredPoint"][]> =>
+      (await this.#client.query(name, query)).points;
+    const rows = async (query: Schemas["QueryRequest"]): Promise<number> => (await ask(query)).length;
     const dense = (vector: Float32Array) => ({ query: [...vector], using: "dense" });
     const sparse = (terms: QueryTermWeights) => ({ query: sparseQuery(terms), using: "terms" });
     const found = { filter: { must }, with_payload: PAYLOAD };
@@ -67,20 +83,32 @@ export class QdrantByHand {
       filter: { must: [{ has_id: named.map((state) => pointId(scope, "", state)) }] },
       ...{ limit: named.length, params: { exact: true } },
     });
+    let hybridHits: number = HYBRID_HITS[0];
+    const byBoth = ({ vector, terms }: HybridQuery, { a, limit }: HybridSearch): Schemas["QueryRequest"] => ({
+      prefetch: [dense(vector), sparse(terms)].map((one) => ({ ...one, filter: { must }, limit: hybridHits })),
+      query: {
+        formula: { sum: [{ mult: [a, "$score[0]"] }, { mult: [1 - a, "$score[1]"] }] },
+        defaults: { "$score[0]": 0, "$score[1]": 0 },
+      },
+      ...{ limit, with_payload: PAYLOAD },
+    });
     return {
       statistics: (terms) => this.#statistics(`${scope.tenant}/${scope.memory}`, terms),
       similarity: (vector, { limit, exact }) =>
         rows({ ...dense(vector), ...found, limit, params: exact ? { exact } : { hnsw_ef: BREADTH } }),
       lexical: (terms, limit) => rows({ ...sparse(terms), ...found, limit }),
-      hybrid: ({ vector, terms }, { a, limit }) =>
-        rows({
-          prefetch: [dense(vector), sparse(terms)].map((one) => ({ ...one, filter: { must }, limit: HYBRID_HITS })),
-          query: {
-            formula: { sum: [{ mult: [a, "$score[0]"] }, { mult: [1 - a, "$score[1]"] }] },
-            defaults: { "$score[0]": 0, "$score[1]": 0 },
-          },
-          ...{ limit, with_payload: PAYLOAD },
-        }),
+      hybrid: (query, search) => rows(byBoth(query, search)),
+      broadenHybrid: async (queries, search, right) => {
+        const recalls: string[] = [];
+        for (const hits of HYBRID_HITS) {
+          hybridHits = hits;
+          const found = await Promise.all(queries.map(async (query) => ask(byBoth(query, search))));
+          const recall = mean(found.map((points, at) => recallOf(points, right[at] ?? [])));
+          recalls.push(`${hits} hits of either side: ${recall.toFixed(3)}`);
+          if (recall >= RECALL) break;
+        }
+        return `recall by hand, ${recalls.join(", ")}`;
+      },
       cosines: (vector) => rows({ ...dense(vector), ...byName() }),
       termWeights: async (terms) => {
         await rows({ ...sparse(terms), ...byName() });

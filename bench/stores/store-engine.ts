@@ -39,17 +39,38 @@ export interface SearchStores {
   byHand(tree: GrownTree, points: GrownPoints): Promise<SearchByHand>;
 }
 
+export interface HybridQuery {
+  readonly vector: Float32Array;
+  readonly terms: QueryTermWeights;
+}
+
+export interface HybridSearch {
+  /** Share of similarity. */
+  readonly a: number;
+  readonly limit: number;
+}
+
+export interface RankedNode {
+  readonly id: string;
+  readonly value: number;
+}
+
 /** Searches among the items of a memory, over the engine's own driver or over arrays. Each answers its number of rows. */
 export interface SearchByHand {
   /** What the weights of terms come from. */
   statistics(terms: readonly string[]): Promise<LexicalStatistics>;
   similarity(vector: Float32Array, search: { readonly limit: number; readonly exact: boolean }): Promise<number>;
   lexical(terms: QueryTermWeights, limit: number): Promise<number>;
-  /** `a` is the share of similarity. */
-  hybrid(
-    query: { readonly vector: Float32Array; readonly terms: QueryTermWeights },
-    search: { readonly a: number; readonly limit: number },
-  ): Promise<number>;
+  hybrid(query: HybridQuery, search: HybridSearch): Promise<number>;
+  /**
+   * Of one that is not exact: makes it as broad as it has to be to find 98 of 100 rows, which is what an approximate search must
+   * find, and tells how broad that is and what it found at first. `right` are the rows of each query.
+   */
+  broadenHybrid?(
+    queries: readonly HybridQuery[],
+    search: HybridSearch,
+    right: readonly (readonly RankedNode[])[],
+  ): Promise<string>;
   /** Cosines of the named points. */
   cosines(vector: Float32Array): Promise<number>;
   /** What the terms are worth in the texts of the named points. */
