@@ -173,7 +173,7 @@ function report(rounds: readonly Round[], jobs: number): BenchReport {
       met: share >= GOAL,
     })),
     notes: [
-      "A bare job is two scripts in Redis. Ours adds its status, its place in a lane, the end of both, and for a job with effects its start.",
+      "A bare job is two scripts in Redis. Ours adds its status, its place in a lane, the end of both, and for a job with effects its start; those of a process go together.",
     ],
     figures: { jobs, tenants: TENANTS, rounds, shares },
   };
