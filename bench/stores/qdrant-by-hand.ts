@@ -85,7 +85,10 @@ export class QdrantByHand {
     });
     let hybridHits: number = HYBRID_HITS[0];
     const byBoth = ({ vector, terms }: HybridQuery, { a, limit }: HybridSearch): Schemas["QueryRequest"] => ({
-      prefetch: [dense(vector), sparse(terms)].map((one) => ({ ...one, filter: { must }, limit: hybridHits })),
+      // A cosine below 0 counts as 0.
+      prefetch: [{ ...dense(vector), score_threshold: 0 }, sparse(terms)].map((one) => ({
+        ...{ ...one, filter: { must }, limit: hybridHits },
+      })),
       query: {
         formula: { sum: [{ mult: [a, "$score[0]"] }, { mult: [1 - a, "$score[1]"] }] },
         defaults: { "$score[0]": 0, "$score[1]": 0 },
