@@ -1,3 +1,5 @@
+import { cameLate } from "./redis.js";
+
 /** Bounds of the calls of a `Gathered`. */
 export interface GatheredBounds {
   /** Items of a call at most: it stays short. */
@@ -6,6 +8,17 @@ export interface GatheredBounds {
   readonly mostWeight?: number;
   /** Milliseconds after which a call that is not over no longer holds up the next: its answer may have been lost. */
   readonly holdMs: number;
+  /** Milliseconds after which nobody waits for an item any more: one whose turn comes later is left out. */
+  readonly waitMs?: number;
+}
+
+/** Items that go together. */
+interface Group<T, Answer> {
+  readonly items: { readonly item: T; readonly until: number }[];
+  weight: number;
+  /** Resolves, by `performance.now`, when its turn has come. */
+  readonly begun: Promise<number>;
+  readonly done: Promise<Answer>;
 }
 
 /**
@@ -16,7 +29,7 @@ export class Gathered<T, Answer = void> {
   readonly #call: (items: readonly T[]) => Promise<Answer>;
   readonly #bounds: GatheredBounds;
   readonly #weightOf: (item: T) => number;
-  #gathered: { readonly items: T[]; weight: number; readonly done: Promise<Answer> } | undefined;
+  #gathered: Group<T, Answer> | undefined;
   #underWay: Promise<void> = Promise.resolve();
 
   constructor(
@@ -29,24 +42,35 @@ export class Gathered<T, Answer = void> {
     this.#weightOf = weightOf;
   }
 
-  /** What the call answered that the item went with, to all of its items; rejects if it failed. */
-  add(item: T): Promise<Answer> {
-    const { most, mostWeight = Infinity } = this.#bounds;
+  /**
+   * What the call answered that the item went with, to all of its items; rejects if it failed.
+   * @throws EspalierError `queue_unavailable` for one that was left out
+   */
+  async add(item: T): Promise<Answer> {
+    const { most, mostWeight = Infinity, waitMs = Infinity } = this.#bounds;
     const weight = this.#weightOf(item);
-    const waiting = this.#gathered;
-    if (waiting !== undefined && waiting.items.length < most && waiting.weight + weight <= mostWeight) {
-      waiting.items.push(item);
-      waiting.weight += weight;
-      return waiting.done;
-    }
-    const items = [item];
+    const until = performance.now() + waitMs;
+    let group = this.#gathered;
+    if (group === undefined || group.items.length >= most || group.weight + weight > mostWeight) group = this.#next();
+    group.items.push({ item, until });
+    group.weight += weight;
+    if (until < (await group.begun)) throw cameLate();
+    return group.done;
+  }
+
+  #next(): Group<T, Answer> {
+    const items: Group<T, Answer>["items"] = [];
     const begun = this.#underWay.then(() => {
       if (this.#gathered?.items === items) this.#gathered = undefined;
+      return performance.now();
     });
-    const done = begun.then(() => this.#call(items));
-    this.#gathered = { items, weight, done };
+    const done = begun.then((at) => {
+      const inTime = items.filter(({ until }) => until >= at).map(({ item }) => item);
+      if (inTime.length === 0) throw cameLate();
+      return this.#call(inTime);
+    });
     this.#underWay = begun.then(() => over(done, this.#bounds.holdMs));
-    return done;
+    return (this.#gathered = { items, weight: 0, begun, done });
   }
 }
 

@@ -128,7 +128,7 @@ class RedisJobClient implements JobClient, QueueAges {
         this.#redis,
         "jobCancel",
         [this.#keys.job(tenant, id)],
-        [...[this.#options.clock.now(), keep.ms, JSON.stringify(error), this.#settings.eventsPerJob, keep.bytes]],
+        [this.#options.clock.now(), keep.ms, JSON.stringify(error), this.#settings.eventsPerJob, keep.bytes],
       ),
     );
     const { answer: outcome, webhooks } = endAnswer(reply);

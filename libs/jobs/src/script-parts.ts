@@ -2,10 +2,11 @@
 
 /**
  * Names of a job. Everything of a tenant's jobs begins with `own` (keys.ts): its statuses, their event streams, and its lists.
- * `ownOf(key)` answers it and the id of a job by the key of its status.
+ * `ownOf(key)` answers it and the id of a job by the key of its status, `kindOf(constant)` its kind by what never changes of it.
  */
 const NAMES = `
 local function ownOf(key) return string.match(key, '^(.*)status:(.*)$') end
+local function kindOf(constant) return string.match(constant or '', '^%S*') end
 local function tokenOf(own, id) return string.match(own, '{([^}]*)}:$') .. '.' .. id end
 `;
 

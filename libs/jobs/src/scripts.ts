@@ -129,8 +129,7 @@ return 1`,
   /**
    * ARGV eventsPerJob, keepQueuedMs, then for each tenant: beginning of its keys, how many jobs, and for each: id, attempt, now, and,
    * for a status that expired while nobody worked, what never changes of it and the job that it does again ('' without). Answers for
-   * each 'run', 'cancel', 'ended', 'held'
-   * or 'fenced'. O(jobs).
+   * each 'run', 'cancel', 'ended', 'held' or 'fenced'. O(jobs).
    */
   jobsStart: {
     numberOfKeys: 1,
@@ -305,7 +304,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 local told = tell(own, id, followed, ARGV[4], 'type', 'state', 'state', 'cancelled')
 wakeEnd(own, id, watch)
 local ending = { id = id, texts = #ARGV[3], followed = told, keepMs = ARGV[2] }
-return { 'queued', unpack(endJobs(own, string.match(job or '', '^%S*'), 'cancelled', ARGV[5], { ending })) }`,
+return { 'queued', unpack(endJobs(own, kindOf(job), 'cancelled', ARGV[5], { ending })) }`,
   },
 
   /** KEYS job. ARGV channel, watchersPerJob. Adds a channel to those that are woken; answers the hash. */

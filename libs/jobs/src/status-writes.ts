@@ -1,8 +1,8 @@
 import type { Redis } from "ioredis";
+import { EspalierError } from "#core";
 import { Gathered } from "./gathered.js";
 import type { JobKeys } from "./keys.js";
 import { constantOf } from "./record.js";
-import { cameLate } from "./redis.js";
 import { runScript } from "./scripts.js";
 import type { JobSettings } from "./settings.js";
 import type { JobKind, JobRecord, JobState } from "./types.js";
@@ -69,13 +69,6 @@ export interface StatusWritesOptions {
   readonly cluster: boolean;
 }
 
-/** A status that waits for its call. */
-interface Waiting {
-  readonly status: NewStatus;
-  /** By `performance.now`: then its caller has been told that it did not come. */
-  readonly until: number;
-}
-
 /**
  * The writes of statuses that every job has: its beginning, its start and its end. Those of a process go together: one script
  * writes many, and once what they have in common (a tenant's lists, counters and webhooks), which is most of what they cost. One that
@@ -84,14 +77,15 @@ interface Waiting {
  */
 export class StatusWrites {
   readonly #options: StatusWritesOptions;
-  readonly #submits: Gathered<Waiting, ReadonlyMap<NewStatus, NewStatusOutcome>>;
+  readonly #submits: Gathered<NewStatus, ReadonlyMap<NewStatus, NewStatusOutcome>>;
   readonly #starts: Gathered<RunStart, ReadonlyMap<RunStart, StartAnswer>>;
   readonly #ends: Gathered<JobEnd, ReadonlyMap<JobEnd, EndOutcome>>;
 
   constructor(options: StatusWritesOptions) {
     this.#options = options;
-    const bounds = { ...CALL, holdMs: options.settings.callTimeoutMs };
-    this.#submits = new Gathered((waiting) => this.#submitAll(waiting), bounds);
+    const { callTimeoutMs } = options.settings;
+    const bounds = { ...CALL, holdMs: callTimeoutMs };
+    this.#submits = new Gathered((statuses) => this.send(statuses), { ...bounds, waitMs: callTimeoutMs });
     this.#starts = new Gathered((starts) => this.#startAll(starts), bounds);
     this.#ends = new Gathered(
       (ends) => this.#finishAll(ends),
@@ -102,10 +96,7 @@ export class StatusWrites {
 
   /** @throws EspalierError `queue_unavailable` without having sent it, if its turn comes later than a call may last */
   submit(status: NewStatus): Promise<NewStatusOutcome> {
-    const { cluster, settings } = this.#options;
-    const until = performance.now() + settings.callTimeoutMs;
-    const alone = (): ReturnType<StatusWrites["send"]> => this.send([status]);
-    return among(status, cluster ? alone() : this.#submits.add({ status, until }), alone);
+    return this.#among(status, this.#submits, (statuses) => this.send(statuses));
   }
 
   /** Writes statuses now, ahead of whatever the connection is told next. */
@@ -127,19 +118,30 @@ export class StatusWrites {
   }
 
   start(start: RunStart): Promise<StartAnswer> {
-    const alone = (): Promise<ReadonlyMap<RunStart, StartAnswer>> => this.#startAll([start]);
-    return among(start, this.#options.cluster ? alone() : this.#starts.add(start), alone);
+    return this.#among(start, this.#starts, (starts) => this.#startAll(starts));
   }
 
   finish(end: JobEnd): Promise<EndOutcome> {
-    const alone = (): Promise<ReadonlyMap<JobEnd, EndOutcome>> => this.#finishAll([end]);
-    return among(end, this.#options.cluster ? alone() : this.#ends.add(end), alone);
+    return this.#among(end, this.#ends, (ends) => this.#finishAll(ends));
   }
 
-  async #submitAll(waiting: readonly Waiting[]): Promise<ReadonlyMap<NewStatus, NewStatusOutcome>> {
-    const now = performance.now();
-    const inTime = waiting.filter(({ until }) => until >= now).map(({ status }) => status);
-    return inTime.length === 0 ? new Map() : this.send(inTime);
+  /**
+   * What was answered to one of those that go together. Where Redis refused their call, as a full one does for the sake of those
+   * that need room, it goes once more by itself, so that nobody's is refused for another's. It may: one that has happened finds
+   * itself done.
+   */
+  async #among<T, Answer>(
+    item: T,
+    together: Gathered<T, ReadonlyMap<T, Answer>>,
+    call: (items: readonly T[]) => Promise<ReadonlyMap<T, Answer>>,
+  ): Promise<Answer> {
+    if (this.#options.cluster) return answerOf(await call([item]), item);
+    try {
+      return answerOf(await together.add(item), item);
+    } catch (error) {
+      if (!(error instanceof Error && error.name === "ReplyError")) throw error;
+      return answerOf(await call([item]), item);
+    }
   }
 
   #startAll(starts: readonly RunStart[]): Promise<ReadonlyMap<RunStart, StartAnswer>> {
@@ -209,27 +211,10 @@ export class StatusWrites {
   }
 }
 
-/**
- * What a call answered to one of its items. Where Redis refused the call, as a full one does for the sake of those that need room,
- * the item goes once more by itself, so that nobody's is refused for another's. It may: one that has happened finds itself done.
- */
-async function among<T, Answer>(
-  item: T,
-  together: Promise<ReadonlyMap<T, Answer>>,
-  alone: () => Promise<ReadonlyMap<T, Answer>>,
-): Promise<Answer> {
-  try {
-    return answerOf(await together, item);
-  } catch (error) {
-    if (!(error instanceof Error && error.name === "ReplyError")) throw error;
-    return answerOf(await alone(), item);
-  }
-}
-
-/** @throws EspalierError `queue_unavailable` for an item that was left out, as it came late */
+/** What a call answered to one of its items. */
 export function answerOf<T, Answer>(answers: ReadonlyMap<T, Answer>, item: T): Answer {
   const answer = answers.get(item);
-  if (answer === undefined) throw cameLate();
+  if (answer === undefined) throw new EspalierError("internal", "Redis answered less than it was asked.");
   return answer;
 }
 

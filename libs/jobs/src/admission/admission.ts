@@ -2,15 +2,14 @@ import type { Queue } from "bullmq";
 import type { Redis } from "ioredis";
 import { EspalierError } from "#core";
 import type { JobData } from "../job-data.js";
+import { Gathered } from "../gathered.js";
 import { JOB_KINDS, jobNameOf } from "../job-names.js";
 import { queueJobId, type JobKeys } from "../keys.js";
 import { openQueue } from "../open-queue.js";
 import { isEnded } from "../record.js";
-import { cameLate } from "../redis.js";
 import { RETRY_MAX_MS, type JobSettings } from "../settings.js";
-import type { JobKind, JobState } from "../types.js";
-import { Gathered } from "../gathered.js";
 import { answerOf, type NewStatus, type NewStatusOutcome, type StatusWrites } from "../status-writes.js";
+import type { JobKind, JobState } from "../types.js";
 import type { Envelope, Lane, LaneName, QueueLimits, Released, Submitted } from "./lane.js";
 import { openLanes } from "./open-lanes.js";
 
@@ -69,8 +68,6 @@ interface Coming {
   readonly envelope: Envelope;
   readonly waiting: Waiting;
   readonly announced: Announced | undefined;
-  /** By `performance.now`: then its caller has been told that it did not come. */
-  readonly until: number;
 }
 
 export interface AdmissionOptions {
@@ -101,7 +98,9 @@ export class Admission {
     this.#submits = new Map(
       Array.from(this.#lanes, ([name, lane]) => [
         name,
-        new Gathered((coming) => this.#submitAll(lane, coming), { most: settings.lanes[name].submits, holdMs }),
+        new Gathered((coming) => this.#submitAll(lane, coming), {
+          ...{ most: settings.lanes[name].submits, holdMs, waitMs: settings.callTimeoutMs },
+        }),
       ]),
     );
     this.#ends = new Map(
@@ -145,8 +144,7 @@ export class Admission {
       ...{ id: token, tenant, cost, limits, createdAt, data: JSON.stringify(waiting) },
       ...(kind === "insert" && { order: memory }),
     };
-    const until = performance.now() + this.#options.settings.callTimeoutMs;
-    const refusal = (await submits.add({ envelope, waiting, announced, until })).get(token);
+    const refusal = (await submits.add({ envelope, waiting, announced })).get(token);
     if (refusal !== undefined) throw refusal;
   }
 
@@ -202,15 +200,11 @@ export class Admission {
   }
 
   async #submitAll(lane: Lane, coming: readonly Coming[]): Promise<Submitted["refused"]> {
-    const now = performance.now();
-    const { late = [], inTime = [] } = Object.groupBy(coming, ({ until }) => (until < now ? "late" : "inTime"));
-    const refusals = late.map(({ envelope }) => [envelope.id, cameLate()] as const);
-    if (inTime.length === 0) return new Map(refusals);
-    this.#announce(inTime.map(({ announced }) => announced));
-    const { released, refused } = await lane.submit(...inTime.map(({ envelope }) => envelope));
-    const known = new Map(inTime.map(({ envelope, waiting }) => [envelope.id, waiting]));
+    this.#announce(coming.map(({ announced }) => announced));
+    const { released, refused } = await lane.submit(...coming.map(({ envelope }) => envelope));
+    const known = new Map(coming.map(({ envelope, waiting }) => [envelope.id, waiting]));
     this.#deliver(released, known).catch(ignore);
-    return refusals.length === 0 ? refused : new Map([...refused, ...refusals]);
+    return refused;
   }
 
   /** Sends the statuses ahead of what is sent next. */

@@ -74,7 +74,7 @@ local told = tell(own, id, followed, ARGV[2], 'type', 'state', 'state', state)
 wakeEnd(own, id, watch)
 local ending = { id = id, texts = texts, followed = told, keepMs = keepMs }
 local answer = (state == 'completed' and payloadApart) and 'ok, payload' or 'ok'
-return { answer, unpack(endJobs(own, string.match(job or '', '^%S*'), state, ARGV[6], { ending })) }`,
+return { answer, unpack(endJobs(own, kindOf(job), state, ARGV[6], { ending })) }`,
   },
 
   /**
