@@ -5,7 +5,7 @@
 import type { Bench, BenchContext, BenchReport } from "../bench.js";
 import { latency, roundTo } from "../metrics/statistics.js";
 import type { Comparison } from "../stores/comparison.js";
-import { growMemory, type Insert } from "../stores/grow-memory.js";
+import { growMemory, type Insert, warmUp } from "../stores/grow-memory.js";
 import type { GrownTree } from "../stores/grow-tree.js";
 import { openNeo4jEngine } from "../stores/neo4j-engine.js";
 import { openSqliteEngine } from "../stores/sqlite-engine.js";
@@ -60,6 +60,7 @@ export const stores: Bench = {
     const engines = [await openSqliteEngine(), ...(servers === undefined ? [] : [servers])];
     try {
       const results: EngineResult[] = [];
+      for (const engine of engines) await warmUp(engine);
       for (const size of SIZES.filter((nodes) => nodes <= (context.limit ?? DEFAULT_LIMIT))) {
         for (const engine of engines) results.push(await measure(engine, size, context));
       }

@@ -92,13 +92,19 @@ export class VectorWriter {
     }
   }
 
-  /** Removes the vectors of states, and answers which states had one. */
+  /** Removes the vectors of states, and answers which states had one. States that are newer than all of the set's have none: O(1). */
   #remove(set: VectorSet, states: readonly number[]): ReadonlySet<number> {
     this.#rows.finish();
+    const last = this.connection.get<{ readonly state: number }>(
+      "SELECT state FROM vectors INDEXED BY vectors_by_state WHERE vector_set = ? ORDER BY state DESC LIMIT 1",
+      [set.id],
+    );
+    const older = states.filter((state) => last !== undefined && state <= last.state);
+    if (older.length === 0) return new Set();
     const removed = this.connection.tuples<readonly [state: number]>(
       `DELETE FROM vectors INDEXED BY vectors_by_state
        WHERE vector_set = ? AND state IN (SELECT value FROM json_each(?)) RETURNING state`,
-      [set.id, JSON.stringify(states)],
+      [set.id, JSON.stringify(older)],
     );
     return new Set(removed.map(([state]) => state));
   }
