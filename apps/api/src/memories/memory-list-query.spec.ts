@@ -12,6 +12,6 @@ test("a filter by __proto__ stays a filter", () => {
   expect(Object.entries(parseMemoryList({ "label.__proto__": "x" }).labels)).toEqual([["__proto__", "x"]]);
 });
 
-test("a filter without a name is refused", () => {
-  expect(() => parseMemoryList({ "label.": "x" })).toThrow("label.NAME=value");
+test.each(["label.", "label", "labels"])("a filter without a name is refused: %s", (name) => {
+  expect(() => parseMemoryList({ [name]: "x" })).toThrow("label.NAME=value");
 });

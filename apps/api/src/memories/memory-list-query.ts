@@ -13,15 +13,18 @@ const labelFilters = atMost(
   z.array(z.tuple([z.string().min(1, "a label filter needs a name: label.NAME=value"), z.string()])),
 );
 
+/** A filter, or what was meant as one: `label=x` and `labels=x` lack the name. */
+const isFilter = (name: string): boolean => name.startsWith(LABEL_PREFIX) || name === "label" || name === "labels";
+
 /**
  * The query string of a list of memories: `label.NAME=value` parameters are filters, all of which must match.
  * @throws EspalierError `invalid_request`, `too_many_labels`
  */
 export function parseMemoryList(query: unknown): MemoryListQuery {
   const entries = Object.entries(query as Readonly<Record<string, unknown>>);
-  const plain = entries.filter(([name]) => !name.startsWith(LABEL_PREFIX));
+  const plain = entries.filter(([name]) => !isFilter(name));
   const labels = entries
-    .filter(([name]) => name.startsWith(LABEL_PREFIX))
+    .filter(([name]) => isFilter(name))
     .map(([name, value]) => [name.slice(LABEL_PREFIX.length), value]);
   return {
     ...validate(memoryListQuery, Object.fromEntries(plain), "query string"),
