@@ -162,6 +162,13 @@ export class Admission {
     return true;
   }
 
+  /** Takes a job out whose kind is not known any more: it waits no longer, and its place is free. Repeats safely. */
+  async drop(token: string): Promise<void> {
+    for (const lane of this.#lanes.values()) {
+      await this.#deliver((await lane.cancel(token)) ? await lane.dispatch() : await lane.finish(token));
+    }
+  }
+
   /** Tells, until the next sweep is long over, that this process runs so many jobs of a kind at once. */
   async register(worker: string, kind: JobKind, concurrency: number): Promise<void> {
     await this.#laneOf(kind)?.register(

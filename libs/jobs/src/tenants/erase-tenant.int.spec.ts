@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "@jest/globals";
 import { EspalierError } from "#core";
+import type { JobSettings } from "../settings.js";
 import { openJobBench, request, until, type JobBench } from "../testing/job-bench.js";
 import { createTenantEraser, type TenantEraser } from "./erase-tenant.js";
 import { createTenantJobs } from "./tenant-jobs.js";
@@ -13,8 +14,11 @@ afterAll(() => bench.close());
 
 const WAIT_MS = 10_000;
 
-async function withEraser(work: (eraser: TenantEraser) => Promise<void>): Promise<void> {
-  const shared = { redis: bench.redis.address, settings: bench.settings };
+async function withEraser(
+  work: (eraser: TenantEraser) => Promise<void>,
+  settings: Partial<JobSettings> = {},
+): Promise<void> {
+  const shared = { redis: bench.redis.address, settings: { ...bench.settings, ...settings } };
   const eraser = createTenantEraser({ ...shared, jobs: bench.client() });
   await work(eraser);
   await eraser.close();
@@ -106,6 +110,33 @@ test("a job that does not stop is told of, and its tenant goes when it has", asy
       return (await traces("ten_a")).length === 0;
     });
   });
+});
+
+test("the place of a job whose status is gone is another tenant's at once", async () => {
+  const narrow = { ...bench.settings.lanes.batch, window: 1, resendMs: 60_000, lostMs: 60_000 };
+  const settings = { lanes: { ...bench.settings.lanes, batch: narrow } };
+  const client = bench.client(settings);
+  const [begun, end] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  const lost = await client.submit(request("insert"));
+  const other = await client.submit(request("insert", {}, { tenant: "ten_b" }));
+  const redis = bench.bare();
+  await redis.del(`${bench.settings.prefix}:{ten_a}:status:${lost.id}`);
+  await redis.del(`{${bench.settings.prefix}-insert}:insert:ten_a.${lost.id}`);
+  await bench.workers(
+    {
+      insert: async () => {
+        begun.resolve(undefined);
+        await end.promise;
+      },
+    },
+    { settings: { ...bench.settings, ...settings } },
+  );
+  await withEraser(async (eraser) => {
+    expect(await eraser.cancelJobs("ten_a", WAIT_MS)).toEqual({ cancelled: 1, running: 0 });
+  }, settings);
+  await begun.promise;
+  end.resolve(undefined);
+  await until(async () => (await client.get("ten_b", other.id)).state === "completed");
 });
 
 test("a Redis that is away is said to be", async () => {

@@ -11,6 +11,7 @@ import type { Queue } from "bullmq";
 import { Cluster, type Redis } from "ioredis";
 import { setTimeout as delay } from "node:timers/promises";
 import { EspalierError } from "#core";
+import { Admission } from "../admission/admission.js";
 import type { Lane } from "../admission/lane.js";
 import { openLanes } from "../admission/open-lanes.js";
 import { driftKey } from "../background/sweeps.js";
@@ -58,6 +59,7 @@ export function createTenantEraser(options: {
 
 class RedisTenantEraser implements TenantEraser {
   readonly #keys: JobKeys;
+  readonly #admission: Admission;
   readonly #lanes: readonly Lane[];
   readonly #queues: ReadonlyMap<QueueName, Queue<JobData>>;
 
@@ -67,12 +69,14 @@ class RedisTenantEraser implements TenantEraser {
     private readonly jobs: Pick<JobClient, "cancel">,
   ) {
     this.#keys = jobKeys(settings.prefix);
+    this.#admission = new Admission({ redis, keys: this.#keys, settings });
     this.#lanes = [...openLanes(redis, settings).values()];
     this.#queues = new Map(queuesOf(JOB_KINDS).map((name) => [name, openQueue(redis, this.#keys, settings, name)]));
   }
 
   async close(): Promise<void> {
     await Promise.all([...this.#queues.values()].map((queue) => queue.close().catch(() => undefined)));
+    await this.#admission.close();
     this.redis.disconnect();
   }
 
@@ -137,8 +141,7 @@ class RedisTenantEraser implements TenantEraser {
     } catch (error) {
       const isOver = error instanceof EspalierError && ["job_finished", "job_not_found"].includes(error.code);
       if (!isOver) throw error;
-      const token = queueJobId(tenant, id);
-      for (const lane of this.#lanes) if (!(await lane.cancel(token))) await lane.finish(token);
+      await this.#admission.drop(queueJobId(tenant, id));
     }
   }
 
