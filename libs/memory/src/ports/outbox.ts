@@ -68,8 +68,8 @@ export interface Outbox {
    */
   backlog(limit: number, rowsPerTenant?: number): Promise<readonly TenantBacklog[]>;
   /**
-   * Claims rows of a tenant, oldest first: at most `rows`, and no more after `tokens` are reached. A row has one claim at a
-   * time; after `leaseMs` without an end it is free again. What the rows say is told by `claimed`. One statement.
+   * Claims rows of a tenant, oldest first, and of those of one moment (a commit) the shortest texts first: at most `rows`, and no more
+   * after `tokens` are reached. A row has one claim at a time; after `leaseMs` without an end it is free again. What the rows say is told by `claimed`. One statement.
    */
   claim(
     tenant: string,

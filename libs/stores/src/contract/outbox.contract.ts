@@ -75,6 +75,25 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
       expect(await apart.outbox.claim("another tenant", LEASE)).toEqual([]);
     });
 
+    test("rows of one commit are claimed by the length of their texts, so that those of a claim are alike", async () => {
+      const tokens = [70, 3, 9_000, 41, 12, 5_000, 7];
+      await grow(
+        apart,
+        scope,
+        tokens.map((count, at) => state(`a${at}`, "Topic", { tokens: count })),
+      );
+      const claims: number[][] = [];
+      for (const id of ["claim-1", "claim-2", "claim-3"]) {
+        const rows = await apart.outbox.claim(scope.tenant, { ...LEASE, id: `${id}-${scope.tenant}`, rows: 2 });
+        claims.push(rows.map((row) => row.tokens));
+      }
+      expect(claims).toEqual([
+        [3, 7],
+        [12, 41],
+        [70, expect.any(Number)],
+      ]);
+    });
+
     test("a claim is free again when its lease ends, or when it is released", async () => {
       await grow(apart, scope, [state("a0", "Topic"), state("a1", "Topic")]);
       const { tenant } = scope;

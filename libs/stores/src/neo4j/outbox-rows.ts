@@ -23,6 +23,9 @@ export interface NewRow extends StateRef, TrackedField {
   readonly job?: string;
 }
 
+/** Parts of a millisecond that a `seq` can tell apart: what a 64-bit float has left beside the milliseconds since 1970. */
+const SEQ_PARTS = 4_096;
+
 /** What a transaction that writes states or ends them does for the outbox. */
 export const OUTBOX_ROWS = {
   /**
@@ -35,13 +38,16 @@ RETURN t.model AS model, t.field AS field`,
   /**
    * `$tenant`, `$memory`, `$rows`: writes rows and answers how many were `added`. One that is there stays as it is, but for a
    * `payload` row whose point was found to be missing: it becomes a `vector` row. `waiting` holds the tenant until the row is
-   * given up, so that the indexes that claims walk hold no other rows. `seq` and all times are the server's milliseconds.
+   * given up, so that the indexes that claims walk hold no other rows. All times are the server's milliseconds, and so is `seq`, with
+   * a fraction that grows with the tokens: of rows of one moment, as those of an insert, claims have texts of one length. A model
+   * pads the texts of a call to the longest.
    */
   write: `
 UNWIND $rows AS row
 MERGE (o:Outbox {key: row.key})
 ON CREATE SET o.changed = true, o.tenant = $tenant, o.memory = $memory, o.id = row.id, o.born = toInteger(row.born),
-  o.model = row.model, o.field = row.field, o.path = row.path, o.revision = toInteger(row.revision), o.job = row.job, o.seq = timestamp()
+  o.model = row.model, o.field = row.field, o.path = row.path, o.revision = toInteger(row.revision), o.job = row.job,
+  o.seq = timestamp() + CASE WHEN row.tokens < ${SEQ_PARTS} THEN row.tokens ELSE ${SEQ_PARTS - 1} END / ${SEQ_PARTS}.0
 ON MATCH SET o.changed = CASE WHEN o.task = 'payload' AND row.task = 'vector' THEN true END
 WITH o, row WHERE o.changed
 REMOVE o.changed, o.claim, o.failed, o.error
