@@ -4,7 +4,7 @@ import { openNeo4jTree } from "#stores";
 import { openServers } from "../engine/open-stores.js";
 import { Neo4jCopy } from "./neo4j-copy.js";
 import { QdrantByHand } from "./qdrant-by-hand.js";
-import { QdrantCopy } from "./qdrant-copy.js";
+import { dropCopies, QdrantCopy } from "./qdrant-copy.js";
 import type { StoreEngine } from "./store-engine.js";
 
 /**
@@ -77,6 +77,7 @@ async function openBoth(driver: Driver): Promise<OpenedEngine> {
     beginPoints: (scope) => new QdrantCopy(prefix, scope),
     close: async () => {
       await byHand.drop();
+      await dropCopies(prefix);
       await stores.close();
       await remove();
     },

@@ -8,7 +8,10 @@ type Point = Schemas["PointStruct"];
 /** As the store tells the numbers of a vector: a 32-bit float as a double takes twice the digits. */
 const STEPS = 1e9;
 
-/** Copies the points of a memory into a collection like the store's, the one whose name begins with the prefix. */
+/**
+ * Copies the points of a memory into a collection like the store's, the one whose name begins with the prefix. It is one for all
+ * memories, and those are removed from it as from the store's: what a collection was through shows when it is written.
+ */
 export class QdrantCopy {
   readonly #client: QdrantClient;
   #source: string | undefined;
@@ -17,8 +20,7 @@ export class QdrantCopy {
     private readonly prefix: string,
     private readonly scope: MemoryScope,
   ) {
-    const { QDRANT_URL: url = "", QDRANT_API_KEY: apiKey } = process.env;
-    this.#client = new QdrantClient({ url, checkCompatibility: false, ...(apiKey !== undefined && { apiKey }) });
+    this.#client = clientOf();
   }
 
   /** Writes the points of items, as many in a request as the store; milliseconds. */
@@ -36,23 +38,24 @@ export class QdrantCopy {
     if (this.#source === undefined) return;
     const [own, byHand] = await Promise.all([
       this.#client.count(this.#source, { filter: { must: this.#memory() }, exact: true }),
-      this.#client.count(nameOf(this.#source), { exact: true }),
+      this.#client.count(nameOf(this.#source), { filter: { must: this.#memory() }, exact: true }),
     ]);
     checkCounts(new Map([["points", own.count]]), new Map([["points", byHand.count]]));
   }
 
   async remove(): Promise<void> {
-    if (this.#source !== undefined) await this.#client.deleteCollection(nameOf(this.#source));
+    if (this.#source === undefined) return;
+    await this.#client.delete(nameOf(this.#source), { filter: { must: this.#memory() }, wait: true });
   }
 
-  /** The store's collection, which is there once it has points; the copy's is made with the same settings and indexes. */
+  /** The store's collection, which is there once it has points; the copy's, where it is not, is made with the same settings and indexes. */
   async #open(): Promise<{ readonly source: string; readonly copy: string }> {
     if (this.#source !== undefined) return { source: this.#source, copy: nameOf(this.#source) };
     const { collections } = await this.#client.getCollections();
     const source = collections.find(({ name }) => name.startsWith(`${this.prefix}-`))?.name;
     if (source === undefined) throw new Error(`no collection of ${this.prefix} is there`);
     this.#source = source;
-    await this.#make(source, nameOf(source));
+    if (collections.every(({ name }) => name !== nameOf(source))) await this.#make(source, nameOf(source));
     return { source, copy: nameOf(source) };
   }
 
@@ -92,6 +95,19 @@ export class QdrantCopy {
       return point;
     });
   }
+}
+
+/** Removes the collections of all copies. */
+export async function dropCopies(prefix: string): Promise<void> {
+  const client = clientOf();
+  const { collections } = await client.getCollections();
+  const own = collections.filter(({ name }) => name.startsWith(nameOf(`${prefix}-`)));
+  for (const { name } of own) await client.deleteCollection(name);
+}
+
+function clientOf(): QdrantClient {
+  const { QDRANT_URL: url = "", QDRANT_API_KEY: apiKey } = process.env;
+  return new QdrantClient({ url, checkCompatibility: false, ...(apiKey !== undefined && { apiKey }) });
 }
 
 const nameOf = (source: string): string => `by-hand-${source}`;
