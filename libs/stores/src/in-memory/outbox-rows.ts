@@ -32,7 +32,7 @@ export function newRow(
   return { scope, id, born, ...point, tokens, failures: 0, due: 0, claim: undefined, failure: undefined };
 }
 
-/** Adds rows; one that is there stays as it is, but for a point found missing, which no change of payload mends. */
+/** Adds rows, the shortest texts first; one that is there stays as it is, but for a point found missing, which no change of payload mends. */
 export function putRows(outbox: OutboxTables, rows: readonly StoredRow[]): number {
   const known = new Map(outbox.rows.map((row) => [rowKey(row.scope, row), row.task]));
   const isNew = (row: StoredRow): boolean => {
@@ -41,7 +41,7 @@ export function putRows(outbox: OutboxTables, rows: readonly StoredRow[]): numbe
   };
   const added = new Map(rows.filter(isNew).map((row) => [rowKey(row.scope, row), row]));
   const kept = outbox.rows.filter((row) => !added.has(rowKey(row.scope, row)));
-  outbox.rows = [...kept, ...added.values()];
+  outbox.rows = [...kept, ...[...added.values()].sort((one, other) => one.tokens - other.tokens)];
   return added.size;
 }
 
