@@ -17,7 +17,7 @@ const SIZES = [1_000, 10_000, 100_000, 1_000_000] as const;
 /** Without `--limit`: a million nodes take Neo4j minutes to write. */
 const DEFAULT_LIMIT = 100_000;
 const CONTEXTS = 500;
-/** Milliseconds of asking before times are taken: programs and servers that translate as they run begin slowly. */
+/** Milliseconds of writing, and of each read, before times are taken: programs and servers that translate as they run begin slowly. */
 const WARM_UP_MS = 2_000;
 const ROUNDS = 30;
 /** Milliseconds after which a read of very many rows is not repeated, once it was three times. */
@@ -60,7 +60,7 @@ export const stores: Bench = {
     const engines = [await openSqliteEngine(), ...(servers === undefined ? [] : [servers])];
     try {
       const results: EngineResult[] = [];
-      for (const engine of engines) await warmUp(engine);
+      for (const engine of engines) await warmUp(engine, WARM_UP_MS);
       for (const size of SIZES.filter((nodes) => nodes <= (context.limit ?? DEFAULT_LIMIT))) {
         for (const engine of engines) results.push(await measure(engine, size, context));
       }

@@ -7,8 +7,7 @@ import type { StoreEngine } from "./store-engine.js";
 /** Memories of one size are made until they have so many nodes together: what is over in a moment is measured often. */
 const NODES = 50_000;
 const MOST = 10;
-/** Milliseconds of making small memories before times are taken: programs and servers that translate as they run begin slowly. */
-const WARM_UP_MS = 2_000;
+/** Of a memory that is made to warm up. */
 const WARM_UP_NODES = 1_000;
 
 /** A memory that is there, with what was measured of it and of those of its size that were made before and removed. */
@@ -49,10 +48,10 @@ export async function growMemory(engine: StoreEngine, size: number): Promise<Gro
   }
 }
 
-/** Makes memories and removes them, so that what is measured next is not an engine's first. */
-export async function warmUp(engine: StoreEngine): Promise<void> {
+/** Makes memories and removes them for so long, so that what is measured next is not an engine's first. */
+export async function warmUp(engine: StoreEngine, milliseconds: number): Promise<void> {
   const started = performance.now();
-  while (performance.now() - started < WARM_UP_MS) {
+  while (performance.now() - started < milliseconds) {
     const { tree } = await growWithCopy(engine, WARM_UP_NODES);
     await engine.tree.deleteMemory(tree.scope);
   }
