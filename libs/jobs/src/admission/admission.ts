@@ -84,7 +84,7 @@ export interface AdmissionOptions {
  */
 export class Admission {
   readonly #options: AdmissionOptions;
-  readonly #lanes: ReadonlyMap<LaneName, Lane>;
+  readonly lanes: ReadonlyMap<LaneName, Lane>;
   /** Submits and ends on their way to their lanes. */
   readonly #submits: ReadonlyMap<LaneName, Gathered<Coming, Submitted["refused"]>>;
   readonly #ends: ReadonlyMap<LaneName, Gathered<string>>;
@@ -93,10 +93,10 @@ export class Admission {
   constructor(options: AdmissionOptions) {
     this.#options = options;
     const { redis, keys, settings } = options;
-    this.#lanes = openLanes(redis, settings);
+    this.lanes = openLanes(redis, settings);
     const holdMs = settings.callTimeoutMs;
     this.#submits = new Map(
-      Array.from(this.#lanes, ([name, lane]) => [
+      Array.from(this.lanes, ([name, lane]) => [
         name,
         new Gathered((coming) => this.#submitAll(lane, coming), {
           ...{ most: settings.lanes[name].submits, holdMs, waitMs: settings.callTimeoutMs },
@@ -104,7 +104,7 @@ export class Admission {
       ]),
     );
     this.#ends = new Map(
-      Array.from(this.#lanes, ([name, lane]) => [
+      Array.from(this.lanes, ([name, lane]) => [
         name,
         new Gathered((tokens) => this.#finishAll(lane, tokens), { most: settings.lanes[name].releases, holdMs }),
       ]),
@@ -164,7 +164,7 @@ export class Admission {
 
   /** Takes a job out whose kind is not known any more: it waits no longer, and its place is free. Repeats safely. */
   async drop(token: string): Promise<void> {
-    for (const lane of this.#lanes.values()) {
+    for (const lane of this.lanes.values()) {
       await this.#deliver((await lane.cancel(token)) ? await lane.dispatch() : await lane.finish(token));
     }
   }
@@ -183,7 +183,7 @@ export class Admission {
    * freed, and what fits goes on. Any process, any number of times; bounded by the lanes' `sweepJobs`.
    */
   async sweep(): Promise<void> {
-    for (const lane of this.#lanes.values()) {
+    for (const lane of this.lanes.values()) {
       await lane.measure();
       await Promise.all((await lane.lost()).map((job) => this.#lookAfter(lane, job)));
       await this.#deliver(await lane.dispatch());
@@ -193,7 +193,7 @@ export class Admission {
   /** What waits for its turn, by lane. */
   async backlog(now: number): Promise<Readonly<Record<LaneName, LaneBacklog>>> {
     const entries = await Promise.all(
-      Array.from(this.#lanes, async ([name, lane]) => {
+      Array.from(this.lanes, async ([name, lane]) => {
         const [{ queued }, oldest] = await Promise.all([lane.counts(), lane.oldest()]);
         return [name, { jobs: queued, oldestMs: oldest === undefined ? 0 : Math.max(0, now - oldest) }] as const;
       }),
@@ -203,7 +203,7 @@ export class Admission {
 
   #laneOf(kind: JobKind): Lane | undefined {
     const name = LANE_OF[kind];
-    return name === undefined ? undefined : this.#lanes.get(name);
+    return name === undefined ? undefined : this.lanes.get(name);
   }
 
   async #submitAll(lane: Lane, coming: readonly Coming[]): Promise<Submitted["refused"]> {

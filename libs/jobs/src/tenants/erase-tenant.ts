@@ -13,7 +13,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { EspalierError } from "#core";
 import { Admission } from "../admission/admission.js";
 import type { Lane } from "../admission/lane.js";
-import { openLanes } from "../admission/open-lanes.js";
 import { driftKey } from "../background/sweeps.js";
 import { heldKey } from "../held/held-jobs.js";
 import type { JobData } from "../job-data.js";
@@ -70,7 +69,7 @@ class RedisTenantEraser implements TenantEraser {
   ) {
     this.#keys = jobKeys(settings.prefix);
     this.#admission = new Admission({ redis, keys: this.#keys, settings });
-    this.#lanes = [...openLanes(redis, settings).values()];
+    this.#lanes = [...this.#admission.lanes.values()];
     this.#queues = new Map(queuesOf(JOB_KINDS).map((name) => [name, openQueue(redis, this.#keys, settings, name)]));
   }
 
