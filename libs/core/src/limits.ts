@@ -177,6 +177,8 @@ export const LIMITS = {
   storeCallRetries: 4,
   /** Connections of a process to the vector store: 100 queries at once wait for one another's answers, not for sockets. */
   storeConnections: 64,
+  /** Words whose stems a process keeps: some 2 MB. */
+  keptStems: 20_000,
   /** Points named in one request, or on one page, of the vector store: 4 ms of its work. */
   storePoints: 1_000,
   /** Requests of one call that are in flight to the vector store: it has few cores. */
