@@ -17,13 +17,16 @@ export class Query {
     return dot(this.#vector, vectors, offset) * this.#inverseLength * inverse;
   }
 
-  /** The same for vectors of a matrix, by their slots, NaN for slot -1: a loop of its own, which the compiler makes the most of. */
+  /** The same for vectors of a matrix, by their slots, NaN for slot -1. O(slots x dimension). */
   cosines(vectors: Float32Array, inverse: Float64Array, slots: Int32Array): Float64Array {
-    const [own, ownInverse] = [this.#vector, this.#inverseLength];
+    const own = this.#vector;
     const values = new Float64Array(slots.length);
+    const even = slots.length - (slots.length % 2);
+    for (let at = 0; at < even; at += 2) dotTwo(own, vectors, slots, values, at);
+    if (even < slots.length) values[even] = dot(own, vectors, slots[even]! * own.length);
     for (let at = 0; at < slots.length; at += 1) {
       const slot = slots[at]!;
-      values[at] = slot < 0 ? Number.NaN : dot(own, vectors, slot * own.length) * ownInverse * inverse[slot]!;
+      values[at] = slot < 0 ? Number.NaN : values[at]! * this.#inverseLength * inverse[slot]!;
     }
     return values;
   }
@@ -55,4 +58,43 @@ function dot(left: Float32Array, right: Float32Array, offset: number): number {
   }
   for (let at = even; at < dimension; at += 1) first += left[at]! * right[offset + at]!;
   return first + second + (third + fourth);
+}
+
+/**
+ * `dot` of two vectors, whose slots stand at `at`, into the same places of `values`: each number of the own vector is read once for
+ * both, which takes three quarters of the time.
+ */
+function dotTwo(own: Float32Array, vectors: Float32Array, slots: Int32Array, values: Float64Array, at: number): void {
+  const dimension = own.length;
+  const even = dimension - (dimension % 4);
+  const one = slots[at]! * dimension;
+  const other = slots[at + 1]! * dimension;
+  let first = 0;
+  let second = 0;
+  let third = 0;
+  let fourth = 0;
+  let fifth = 0;
+  let sixth = 0;
+  let seventh = 0;
+  let eighth = 0;
+  for (let by = 0; by < even; by += 4) {
+    const a = own[by]!;
+    const b = own[by + 1]!;
+    const c = own[by + 2]!;
+    const d = own[by + 3]!;
+    first += a * vectors[one + by]!;
+    second += b * vectors[one + by + 1]!;
+    third += c * vectors[one + by + 2]!;
+    fourth += d * vectors[one + by + 3]!;
+    fifth += a * vectors[other + by]!;
+    sixth += b * vectors[other + by + 1]!;
+    seventh += c * vectors[other + by + 2]!;
+    eighth += d * vectors[other + by + 3]!;
+  }
+  for (let by = even; by < dimension; by += 1) {
+    first += own[by]! * vectors[one + by]!;
+    fifth += own[by]! * vectors[other + by]!;
+  }
+  values[at] = first + second + (third + fourth);
+  values[at + 1] = fifth + sixth + (seventh + eighth);
 }

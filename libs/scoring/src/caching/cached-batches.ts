@@ -135,6 +135,7 @@ export class CachedBatches<Item, Value extends object | number> {
     const { known, failed, options } = asked;
     options.onProgress?.(known.size + failed.size, items.size);
     const missing = [...items].filter(([key]) => !known.has(key) && !failed.has(key));
+    if (missing.length === 0) return;
     // Two waves at once: the model works on one while the other is being written.
     const limit = pLimit(2);
     const waves = chunks(missing, LIMITS.modelWaveItems).map((wave) =>

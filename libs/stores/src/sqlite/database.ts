@@ -77,11 +77,11 @@ export class Database {
   read<T>(work: (connection: Connection) => T): Promise<T> {
     return this.#patiently(() => {
       const connection = this.#reader;
-      connection.execute("BEGIN");
+      connection.run("BEGIN");
       try {
         return work(connection);
       } finally {
-        connection.execute("COMMIT");
+        connection.run("COMMIT");
       }
     });
   }
@@ -91,14 +91,14 @@ export class Database {
     return this.#writers.runExclusive(async () => {
       const connection = this.#writer;
       await this.#patiently(() => {
-        connection.execute("BEGIN IMMEDIATE");
+        connection.run("BEGIN IMMEDIATE");
       });
       try {
         const result = await this.#advance(work(connection));
-        connection.execute("COMMIT");
+        connection.run("COMMIT");
         return result;
       } catch (thrown) {
-        if (connection.database.isTransaction) connection.execute("ROLLBACK");
+        if (connection.database.isTransaction) connection.run("ROLLBACK");
         throw toStoreError(thrown);
       }
     });
