@@ -73,6 +73,21 @@ export function describeVectorStore(name: string, open: OpenEmpty): void {
       expect(await keysOf(EVERYTHING, unit(1, 1), 1)).toEqual([["a1", 1]]);
     });
 
+    test("a cosine knows no length: vectors need not be unit vectors", async () => {
+      const numbers = [0.3, -0.2, 0.001];
+      const embedded = [1e-12, 1, 1e12].map((length) => numbers.map((number) => number * length));
+      const points = embedded.map((vector, at) => ({
+        ...{ id: ["nod_a0", "nod_a0.a0", "nod_a1"][at] ?? "", born: 1, field: "", model: "model-2" },
+        embedding: { vector: Float32Array.from(vector), windowed: false },
+      }));
+      await stores.tree.updateMemory(SCOPE, { nextEmbeddingModel: "model-2" }, 1);
+      await stores.vectors.upsert(SCOPE, points);
+      const scores = await stores.vectors.scores(SCOPE, { ...READ, model: "model-2" }, unit(0.3, -0.2, 0.001), points);
+      for (const score of scores) expect(score).toBeCloseTo(1, 6);
+      const across = await stores.vectors.scores(SCOPE, { ...READ, model: "model-2" }, unit(0, 0, 1), points);
+      for (const score of across) expect(score).toBeCloseTo(0.001 / Math.hypot(...numbers), 6);
+    });
+
     test("an attribute is a field of its own, printed if it is no text", async () => {
       const read = { ...READ, field: "name" };
       await stores.tree.commit(

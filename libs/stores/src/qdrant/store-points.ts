@@ -16,10 +16,10 @@ export interface PointToStore {
 type Point = Schemas["PointStruct"];
 
 /**
- * Steps of 1 in which numbers of a vector are told, which moves the product of two unit vectors by less than 1e-8. A 32-bit
- * float as the double that it is here takes twice the digits.
+ * The largest number of a vector as it is told, and the others in proportion, all whole: a cosine knows no length, and moves by
+ * less than 1e-8. A fraction takes four times as long to be written as a whole number that fits 31 bits.
  */
-const STEPS = 1e9;
+const LARGEST = 1e9;
 
 /** Bytes of a number of a vector, of a term with its weight and of the rest, as JSON. */
 const NUMBER_BYTES = 13;
@@ -61,7 +61,7 @@ function* batches(scope: MemoryScope, points: readonly PointToStore[]): Generato
     batch.push({
       id: pointId(scope, source.field, source),
       // A text without a term has no terms: Qdrant leaves the point out of their searches.
-      vector: { [DENSE]: rounded(embedding.vector), ...(terms.indices.length > 0 && { [TERMS]: terms }) },
+      vector: { [DENSE]: inWholeNumbers(embedding.vector), ...(terms.indices.length > 0 && { [TERMS]: terms }) },
       payload: { ...payloadOf(scope, source) },
     });
     bytes += size;
@@ -69,9 +69,12 @@ function* batches(scope: MemoryScope, points: readonly PointToStore[]): Generato
   if (batch.length > 0) yield batch;
 }
 
-/** `Array.from` with a function takes fifteen times as long. */
-function rounded(vector: Float32Array): number[] {
+/** Both loops are plain: `Array.from` and the methods of typed arrays take three to fifteen times as long. */
+function inWholeNumbers(vector: Float32Array): number[] {
+  let largest = 0;
+  for (const value of vector) largest = Math.max(largest, Math.abs(value));
+  const factor = largest === 0 ? 0 : LARGEST / largest;
   const numbers: number[] = [];
-  for (const value of vector) numbers.push(Math.round(value * STEPS) / STEPS);
+  for (const value of vector) numbers.push(Math.round(value * factor));
   return numbers;
 }
