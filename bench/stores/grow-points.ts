@@ -1,5 +1,6 @@
 import type { StateRef } from "#scoring";
 import { unitVector } from "../engine/hashed-model.js";
+import { millisecondsOf } from "../metrics/milliseconds-of.js";
 import type { Times } from "./copy-by-hand.js";
 import { BENCH_MODEL, type GrownTree } from "./grow-tree.js";
 import type { SearchStores } from "./store-engine.js";
@@ -32,9 +33,7 @@ export async function growPoints(stores: SearchStores, tree: GrownTree): Promise
       all.set(vector, (from + index) * dimension);
       return { id, born, field: "", model, embedding: { vector, windowed: false } };
     });
-    const started = performance.now();
-    await stores.vectors.upsert(scope, points);
-    own += performance.now() - started;
+    own += await millisecondsOf(() => stores.vectors.upsert(scope, points));
     byHand += await copy.writePoints(items.slice(from, from + PAGE));
   }
   const every = Math.max(1, Math.floor(items.length / NAMED));

@@ -4,6 +4,7 @@ import type { NewState } from "#memory";
 import { type StateRef, termWeights } from "#scoring";
 import { hashedModel } from "../engine/hashed-model.js";
 import { sentences } from "../engine/sentences.js";
+import { millisecondsOf } from "../metrics/milliseconds-of.js";
 import { chunksOf } from "./chunks-of.js";
 import type { CopyByHand, Times } from "./copy-by-hand.js";
 import type { RawContext, StoreEngine } from "./store-engine.js";
@@ -52,14 +53,14 @@ export async function growTree({ tree, beginCopy }: StoreEngine, size: number): 
   for (const states of chunksOf(treeStates(size, texts), CHANGE_STATES)) {
     const texted = states.filter(({ text }) => text !== "");
     const terms = texted.map(({ id, text }) => ({ id, field: "", weights: termWeights(text) }));
-    const started = performance.now();
-    const committed = await tree.commit(scope, {
+    const change = {
       ...{ baseRevision: revision, message: "grow", author: "bench", time: revision },
       ...{ inbox: { job: scope.memory, step: String(revision) }, result: null },
       ...{ states, ends: [], vectors: [], terms },
+    };
+    own += await millisecondsOf(async () => {
+      ({ revision } = await tree.commit(scope, change));
     });
-    own += performance.now() - started;
-    revision = committed.revision;
     byHand += await copy.writeChange(revision);
     nodes += states.length;
     for (const { id, type, pathKey } of states) {

@@ -2,6 +2,7 @@ import type { Driver } from "neo4j-driver";
 import { type MemoryScope, randomId } from "#core";
 import type { TreeStore } from "#memory";
 import type { StateRef } from "#scoring";
+import { millisecondsOf } from "../metrics/milliseconds-of.js";
 import { chunksOf } from "./chunks-of.js";
 import { checkCounts, type CopyByHand } from "./copy-by-hand.js";
 
@@ -96,13 +97,13 @@ export class Neo4jCopy implements CopyByHand {
   async #write(transactions: readonly (readonly Write[])[]): Promise<number> {
     const session = this.driver.session();
     try {
-      const started = performance.now();
-      for (const writes of transactions) {
-        await session.executeWrite(async (transaction) => {
-          for (const [statement, rows] of writes) if (rows.length > 0) await transaction.run(statement, { rows });
-        });
-      }
-      return performance.now() - started;
+      return await millisecondsOf(async () => {
+        for (const writes of transactions) {
+          await session.executeWrite(async (transaction) => {
+            for (const [statement, rows] of writes) if (rows.length > 0) await transaction.run(statement, { rows });
+          });
+        }
+      });
     } finally {
       await session.close();
     }

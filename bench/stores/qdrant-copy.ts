@@ -1,11 +1,12 @@
 import { QdrantClient, type Schemas } from "@qdrant/js-client-rest";
 import { LIMITS, type MemoryScope } from "#core";
 import type { StateRef } from "#scoring";
+import { millisecondsOf } from "../metrics/milliseconds-of.js";
 import { checkCounts } from "./copy-by-hand.js";
 
 type Point = Schemas["PointStruct"];
 
-/** As the store tells the numbers of a vector: a 32-bit float as a double takes twice the digits. */
+/** Of 1, in which numbers of a vector are told: a 32-bit float as a double takes twice the digits. */
 const STEPS = 1e9;
 
 /**
@@ -27,11 +28,11 @@ export class QdrantCopy {
   async write(items: readonly StateRef[]): Promise<number> {
     const { source, copy } = await this.#open();
     const points = await this.#read(source, items);
-    const started = performance.now();
-    for (let from = 0; from < points.length; from += LIMITS.storePoints) {
-      await this.#client.upsert(copy, { points: points.slice(from, from + LIMITS.storePoints), wait: true });
-    }
-    return performance.now() - started;
+    return millisecondsOf(async () => {
+      for (let from = 0; from < points.length; from += LIMITS.storePoints) {
+        await this.#client.upsert(copy, { points: points.slice(from, from + LIMITS.storePoints), wait: true });
+      }
+    });
   }
 
   async check(): Promise<void> {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { openFiles } from "../engine/open-stores.js";
+import { millisecondsOf } from "../metrics/milliseconds-of.js";
 import { type BeginCopy, checkCounts } from "./copy-by-hand.js";
 
 type Row = readonly SQLInputValue[];
@@ -16,6 +17,8 @@ const GROWING: Readonly<Record<string, string>> = {
 const PARENTS = `SELECT DISTINCT p.children, p.row FROM states s CROSS JOIN states p ON p.memory = s.memory AND p.id = s.parent
   AND p.head = 1 WHERE s.row > :after AND p.row <= :after`;
 const TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name";
+/** Whoever fills a journal waits until it is written back: both begin with an empty one, else it would be the same one each time. */
+const EMPTY_JOURNAL = "PRAGMA wal_checkpoint(TRUNCATE)";
 /** As the store's connection. */
 const SETTINGS = "PRAGMA synchronous = full; PRAGMA cache_size = -65536; PRAGMA journal_size_limit = 67108864";
 
@@ -31,10 +34,11 @@ export async function openSqliteCopies(
   database.exec(SETTINGS);
   return {
     begin: async (scope) => {
+      for (const one of [source, database]) one.exec(EMPTY_JOURNAL);
       const copy = new SqliteCopy(source, database);
       return {
-        writeChange: async () => copy.write(),
-        writePoints: async () => copy.write(),
+        writeChange: () => copy.write(),
+        writePoints: () => copy.write(),
         check: async () => {
           checkCounts(countsOf(source), countsOf(database));
         },
@@ -67,13 +71,13 @@ class SqliteCopy {
   }
 
   /** Writes what is new in the source; milliseconds. */
-  write(): number {
+  write(): Promise<number> {
     const writes = [...this.#parents(), ...this.#growing(), ...this.#changed()];
-    const started = performance.now();
-    this.database.exec("BEGIN IMMEDIATE");
-    for (const { statement, rows } of writes) for (const row of rows) statement.run(...row);
-    this.database.exec("COMMIT");
-    return performance.now() - started;
+    return millisecondsOf(() => {
+      this.database.exec("BEGIN IMMEDIATE");
+      for (const { statement, rows } of writes) for (const row of rows) statement.run(...row);
+      this.database.exec("COMMIT");
+    });
   }
 
   #parents(): readonly { readonly statement: StatementSync; readonly rows: readonly Row[] }[] {

@@ -14,7 +14,7 @@ const IMAGE_BYTES = 4 * 1024 ** 3;
 /** SQLite stores in a new temporary folder; raw queries go to the same file. */
 export async function openSqliteEngine(): Promise<StoreEngine> {
   const { stores, folder, remove } = await openFiles({ imageBytes: IMAGE_BYTES });
-  const database = new DatabaseSync(join(folder, "espalier.db"), { readOnly: true });
+  const database = new DatabaseSync(join(folder, "espalier.db"));
   const copies = await openSqliteCopies(database);
   const statements = new Map<string, StatementSync>();
   const prepared = (sql: string): StatementSync => {
