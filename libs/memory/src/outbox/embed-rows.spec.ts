@@ -128,6 +128,30 @@ test("a point that one memory's store refuses fails its rows, not those of other
   expect(await points(apart, good)).toBe(1);
 });
 
+test("a model whose points a memory's store refuses does not fail the rows of its other model", async () => {
+  const apart = openApart();
+  const { services, createMemory, insert, claim } = apart;
+  const scope = await createMemory();
+  const embedder = services.embeddingModels.get("bag-of-words");
+  services.embeddingModels.get = () => embedder;
+  await services.tree.updateMemory(scope, { nextEmbeddingModel: "a-next-model" }, 1);
+  await services.vectors.missing(
+    scope,
+    { revision: 0, model: "a-next-model", field: "" },
+    { filter: { scope: { kind: "descendants", of: [""] } } },
+    1,
+  );
+  await insert(scope, ["beach"]);
+  const upsert = services.vectors.upsert.bind(services.vectors);
+  services.vectors.upsert = (of, given) =>
+    given.some(({ model }) => model === "a-next-model")
+      ? Promise.reject(new EspalierError("model_dimension", "The collection has 3 numbers."))
+      : upsert(of, given);
+  expect(await claim("c")).toBe(2);
+  expect(await embedRows(services, "c", FRESH)).toMatchObject({ done: 1, failed: 1 });
+  expect(await points(apart, scope)).toBe(1);
+});
+
 test("a point that the store refuses fails alone, and is given up in the end", async () => {
   const apart = openApart();
   const { services, time, createMemory, insert, claim } = apart;

@@ -120,7 +120,7 @@ async function workOn(
     ...grouped(payload, ({ scope, model }) => `${scope.memory}\n${model}`).map((part) =>
       attempt(part, (some) => services.apart.points.refresh(some[0].scope, some[0].model, some)),
     ),
-    ...grouped(embedded, ({ scope }) => scope.memory).map((part) =>
+    ...grouped(embedded, ({ scope, model }) => `${scope.memory}\n${model}`).map((part) =>
       attempt(part, (some) =>
         services.vectors.upsert(
           some[0].scope,
