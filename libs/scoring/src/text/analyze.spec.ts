@@ -18,6 +18,14 @@ test("repeats and order are kept", () => {
   expect(analyze("poster, then posters, then a talk")).toEqual(["poster", "poster", "talk"]);
 });
 
+test("what is longer than any word is a short term, equal to itself and to no other", () => {
+  const [one, other] = ["0f".repeat(10_000), `${"0f".repeat(10_000)}1`];
+  const terms = analyze(`${one} then ${one.toUpperCase()} then ${other}`);
+  expect(terms[0]).toBe(terms[1]);
+  expect(new Set(terms).size).toBe(2);
+  expect(Math.max(...terms.map(({ length }) => length))).toBeLessThan(100);
+});
+
 test("stop words are compared before stemming", () => {
   expect(analyze("doings")).toEqual(["do"]);
 });
