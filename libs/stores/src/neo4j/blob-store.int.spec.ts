@@ -55,6 +55,30 @@ await describeWithNeo4j("Neo4j: blobs in chunks", (uri) => {
     expect(await chunks()).toBe(0);
   });
 
+  test("a tenant's blobs go with all their chunks, a bounded number at a time, and no one else's", async () => {
+    for (const [key, count] of [
+      ["large", 25],
+      ["a", 1],
+      ["b", 0],
+    ] as const) {
+      await blobs.put("tenant", key, patternOf(count * MEBIBYTE, 1), { expiresAt: 10 });
+    }
+    await blobs.put("tenant-2", "k", patternOf(MEBIBYTE, 1), { expiresAt: 10 });
+    const removed: number[] = [];
+    const write = database.write.bind(database);
+    database.write = async (work) => {
+      const before = await chunks();
+      const result = await write(work);
+      removed.push(before - (await chunks()));
+      return result;
+    };
+    expect(await blobs.deleteTenant("tenant")).toBe(3);
+    database.write = write;
+    expect(Math.max(...removed)).toBe(20);
+    expect(await chunks()).toBe(1);
+    await blobs.deleteTenant("tenant-2");
+  });
+
   test("chunks that no blob points at are swept when they expire", async () => {
     await database.write((transaction) =>
       transaction.run("CREATE (:BlobChunk {blob: 'dead', part: 0, bytes: $bytes, expiresAt: 5})", {

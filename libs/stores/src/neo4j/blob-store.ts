@@ -9,8 +9,9 @@ import type { Database } from "./database.js";
 import { memoryKey } from "./memory-key.js";
 
 const CHUNK_BYTES = 1024 * 1024;
-/** Blobs or chunks that one transaction of a sweep removes. */
+/** Blobs that one transaction of a sweep removes, and chunks: up to 1 MiB each. */
 const SWEPT = 100;
+const SWEPT_CHUNKS = 20;
 /** Reads of a blob that is replaced again and again while it is read. */
 const READS = 5;
 
@@ -42,9 +43,19 @@ DELETE c
 WITH DISTINCT b
 DELETE b`,
 
+  /** Chunks of the first `$blobs`. */
+  emptyBlobs: `
+MATCH (b:Blob) WHERE b.key STARTS WITH $prefix
+WITH b ORDER BY b.key LIMIT toInteger($blobs)
+MATCH (c:BlobChunk {blob: b.version}) WHERE c.part >= 0
+WITH c LIMIT toInteger($limit)
+DELETE c
+RETURN count(*) AS swept`,
+
+  /** The first blobs, with what is left of their chunks. */
   deleteBlobs: `
 MATCH (b:Blob) WHERE b.key STARTS WITH $prefix
-WITH b LIMIT toInteger($limit)
+WITH b ORDER BY b.key LIMIT toInteger($limit)
 OPTIONAL MATCH (c:BlobChunk {blob: b.version}) WHERE c.part >= 0
 DELETE c
 WITH DISTINCT b
@@ -77,6 +88,8 @@ interface ChunkColumns {
   readonly part: number | null;
   readonly bytes: Int8Array | null;
 }
+
+type Named = Readonly<Record<string, unknown>>;
 
 /** Blobs of payloads and results; those of a memory go with it. */
 export class Neo4jBlobStore implements BlobStore {
@@ -119,28 +132,38 @@ export class Neo4jBlobStore implements BlobStore {
   }
 
   async sweep(now: number): Promise<number> {
-    const swept = await this.#sweep(BLOBS.sweepBlobs, { now });
-    await this.#sweep(BLOBS.sweepChunks, { now });
+    const swept = await this.#sweep(BLOBS.sweepBlobs, { now, limit: SWEPT });
+    await this.#sweep(BLOBS.sweepChunks, { now, limit: SWEPT_CHUNKS });
     return swept;
   }
 
   async deleteTenant(tenant: string): Promise<number> {
     const prefix = blobKey(tenant, "");
-    const deleted = await this.#sweep(BLOBS.deleteBlobs, { prefix });
-    await this.#sweep(BLOBS.deleteChunks, { prefix });
+    let deleted = 0;
+    let page = SWEPT;
+    while (page === SWEPT) {
+      await this.#sweep(BLOBS.emptyBlobs, { prefix, blobs: SWEPT, limit: SWEPT_CHUNKS });
+      page = await this.#sweepPage(BLOBS.deleteBlobs, { prefix, limit: SWEPT });
+      deleted += page;
+    }
+    await this.#sweep(BLOBS.deleteChunks, { prefix, limit: SWEPT_CHUNKS });
     return deleted;
   }
 
-  async #sweep(statement: string, parameters: Readonly<Record<string, unknown>>): Promise<number> {
+  async #sweep(statement: string, parameters: { readonly limit: number } & Named): Promise<number> {
     let sum = 0;
     for (;;) {
-      const [row] = await this.database.write((transaction) =>
-        transaction.run<{ readonly swept: number }>(statement, { ...parameters, limit: SWEPT }),
-      );
-      const swept = row?.swept ?? 0;
+      const swept = await this.#sweepPage(statement, parameters);
       sum += swept;
-      if (swept < SWEPT) return sum;
+      if (swept < parameters.limit) return sum;
     }
+  }
+
+  async #sweepPage(statement: string, parameters: Named): Promise<number> {
+    const [row] = await this.database.write((transaction) =>
+      transaction.run<{ readonly swept: number }>(statement, parameters),
+    );
+    return row?.swept ?? 0;
   }
 }
 

@@ -46,24 +46,27 @@ export class Database {
       // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- options of the driver are plain objects
       this.#driver = neo4j.driver(url, auth, { ...DRIVER_SETTINGS, disableLosslessIntegers: true });
     } catch (error) {
-      const message = "Neo4j cannot be used: NEO4J_URL must be like bolt://host:7687 or neo4j+s://host.";
+      const message = "Neo4j cannot be used: NEO4J_URI must be like bolt://host:7687 or neo4j+s://host.";
       throw new EspalierError("store_unavailable", message, { cause: error });
     }
     this.#database = { ...(database !== undefined && { database }) };
     this.#callMs = callMs;
   }
 
-  /** A unit of work that writes nothing. */
+  /**
+   * A unit of work that writes nothing. Of a cluster it, too, asks the leader: what was acknowledged may not have reached the
+   * others, and what is compared with Qdrant must be of one state.
+   */
   read<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#inSession((session) => session.executeRead((managed) => work(over(managed)), { timeout: READ_MS }));
+    return this.#inSession((session) => session.executeWrite((managed) => work(over(managed)), { timeout: READ_MS }));
   }
 
-  /** A unit of work of one statement that writes nothing: sent with its beginning, it waits for an answer less. */
+  /** As `read`, of one statement: sent with its beginning, it waits for an answer less. */
   query(statement: string, parameters: Readonly<Record<string, unknown>>): Promise<readonly Cells[]> {
     return this.#call(async () => {
       // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- options of the driver are plain objects
       const { records } = await this.#driver.executeQuery(statement, parameters, {
-        ...{ routing: "READ", ...this.#database, transactionConfig: { timeout: READ_MS } },
+        ...{ routing: "WRITE", ...this.#database, transactionConfig: { timeout: READ_MS } },
         // As sessions of their own: one statement does not wait for what another one saw.
         bookmarkManager: null,
       });

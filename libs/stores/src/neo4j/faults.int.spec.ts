@@ -78,7 +78,7 @@ await describeWithNeo4j("trees in Neo4j", (url) => {
   afterEach(() => database.close());
 
   test("a URL that is none, or of no server, is store_unavailable and says which setting to look at", async () => {
-    expect(() => new Database({ url: "http://nowhere" })).toThrow(/NEO4J_URL must be like bolt:/);
+    expect(() => new Database({ url: "http://nowhere" })).toThrow(/NEO4J_URI must be like bolt:/);
     const nowhere = new Database({ url: "bolt://127.0.0.1:1", callMs: 2_000 });
     expect(await codeOf(nowhere.ping())).toBe("store_unavailable");
     await nowhere.close();
@@ -299,7 +299,7 @@ await describeWithNeo4j("a Neo4j that fails", () => {
       const wrong = new Database({ url: server.uri, user: "neo4j", password: "battery staple" });
       await expect(wrong.ping()).rejects.toMatchObject({
         code: "store_unavailable",
-        message: expect.stringMatching(/NEO4J_USER and NEO4J_PASSWORD/),
+        message: expect.stringMatching(/NEO4J_USERNAME and NEO4J_PASSWORD/),
       });
       await wrong.close();
     });

@@ -3,9 +3,9 @@ import { Neo4jError } from "neo4j-driver";
 
 /** What an operator can do, by the beginning of an error's code; the first that fits. */
 const ADVICE: readonly (readonly [code: string, advice: string])[] = [
-  ["ServiceUnavailable", "it cannot be reached: check NEO4J_URL and that the server runs"],
+  ["ServiceUnavailable", "it cannot be reached: check NEO4J_URI and that the server runs"],
   ["SessionExpired", "the connection was lost: check that the server runs"],
-  ["Neo.ClientError.Security", "it refuses user and password: check NEO4J_USER and NEO4J_PASSWORD"],
+  ["Neo.ClientError.Security", "it refuses user and password: check NEO4J_USERNAME and NEO4J_PASSWORD"],
   ["Neo.ClientError.Database.DatabaseNotFound", "the database is not there: check NEO4J_DATABASE"],
   [
     "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
@@ -16,7 +16,7 @@ const ADVICE: readonly (readonly [code: string, advice: string])[] = [
     "the database is read-only: check the server's configuration",
   ],
   ["Neo.ClientError.General.WriteOnReadOnlyAccessMode", "the database is read-only: check the user's role"],
-  ["Neo.ClientError.Cluster.NotALeader", "the server takes no writes: use the neo4j:// scheme for a cluster"],
+  ["Neo.ClientError.Cluster.NotALeader", "the server takes no writes: use the neo4j:// scheme, which finds the leader of a cluster"],
   ["Neo.ClientError.Transaction.TransactionTimedOut", "a transaction took too long: check the server's load"],
   [
     "Neo.ClientError.General.TransactionOutOfMemoryError",
