@@ -6,8 +6,8 @@ import { checkCounts } from "./copy-by-hand.js";
 
 type Point = Schemas["PointStruct"];
 
-/** Of 1, in which numbers of a vector are told: a 32-bit float as a double takes twice the digits. */
-const STEPS = 1e9;
+/** As the store tells the numbers of a vector: whole ones are written faster, and a cosine knows no length. */
+const LARGEST = 1e9;
 
 /**
  * Copies the points of a memory into a collection like the store's, the one whose name begins with the prefix. It is one for all
@@ -117,7 +117,12 @@ function pointOf({ id, vector, payload }: Schemas["Record"]): Point {
   const vectors = vector as Readonly<Record<string, number[] | Schemas["SparseVector"]>>;
   const told = Object.entries(vectors).map(([name, values]) => [
     name,
-    Array.isArray(values) ? values.map((value) => Math.round(value * STEPS) / STEPS) : values,
+    Array.isArray(values) ? inWholeNumbers(values) : values,
   ]);
   return { id, vector: Object.fromEntries(told) as Point["vector"], payload: payload ?? null };
+}
+
+function inWholeNumbers(values: readonly number[]): number[] {
+  const factor = LARGEST / Math.max(...values.map(Math.abs));
+  return values.map((value) => Math.round(value * factor));
 }
