@@ -90,14 +90,15 @@ export interface FieldTerms extends StateRef {
 
 /** An inverted index per (memory, field). Documents are the live head states whose field is not empty. */
 export interface LexicalIndex {
-  /** Whether the field is indexed (`""` always is). */
+  /** Whether the index of the field is whole (`""` always is). */
   indexed(scope: MemoryScope, field: string): Promise<boolean>;
   /**
-   * Indexes an attribute field that was not: weights of every state that is live at the revision and has a text in it; kept
-   * by later commits. Another head than `revision` answers `revision_conflict`; a field that is indexed by now is left as it is.
+   * Begins the index of an attribute field, or goes on with it: one bounded transaction of live states that have a text in it.
+   * Answers whether it is whole; until then no read sees it. Commits keep it from its first page on, so that they may come
+   * between two pages. A page that died is done again; pages of several callers follow each other.
    */
-  index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void>;
-  /** The fields that commits must bring terms for. */
+  indexPage(scope: MemoryScope, field: string): Promise<boolean>;
+  /** The fields that commits must bring terms for: those whose index was begun. */
   fields(scope: MemoryScope): Promise<readonly string[]>;
   statistics(
     scope: MemoryScope,

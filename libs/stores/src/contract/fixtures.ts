@@ -1,5 +1,5 @@
 import type { MemoryScope, NodeState } from "#core";
-import type { ChangeSet, Memory, NewMemory, NewState } from "#memory";
+import type { ChangeSet, LexicalIndex, Memory, NewMemory, NewState } from "#memory";
 import type { Comparison, Position, StructuralStep } from "#query";
 import type { Embedding } from "#scoring";
 import type { CacheLimits, Stores } from "../stores.js";
@@ -99,6 +99,17 @@ export async function grow(
   await stores.tree.createMemory(scope.tenant, newMemory(scope.memory));
   await stores.tree.commit(scope, change(0, { states, ...changes }));
   return stores.tree.getMemory(scope);
+}
+
+/** Indexes an attribute field. Answers the number of pages. */
+export async function indexWhole(
+  index: Pick<LexicalIndex, "indexPage">,
+  scope: MemoryScope,
+  field: string,
+): Promise<number> {
+  let pages = 1;
+  while (!(await index.indexPage(scope, field))) pages += 1;
+  return pages;
 }
 
 /** The code of the error that a call ends with. */

@@ -4,7 +4,7 @@ import { LIMITS, type MemoryScope, NODE_FIELD } from "#core";
 import type { ChangeSet, NewState, Outbox, OutboxRow, StoredPoint, TreeStore } from "#memory";
 import type { PointLedger } from "../distributed/point-ledger.js";
 import { fingerprintOf } from "../point-fingerprint.js";
-import { change, codeOf, MODEL, newMemory, state } from "./fixtures.js";
+import { change, codeOf, indexWhole, MODEL, newMemory, state } from "./fixtures.js";
 
 /** A tree store whose commits write outbox rows, and the two sides of its outbox. */
 export interface TreeApart {
@@ -345,6 +345,8 @@ export function describeOutbox(name: string, open: () => Promise<TreeApart>): vo
         apart.ledger.pending(foreign, READ, { limit: 1 }),
         apart.ledger.standing(foreign, READ, 1),
         apart.ledger.witnesses(foreign),
+        apart.ledger.isIndexed(foreign, NODE_FIELD),
+        apart.ledger.indexPage(foreign, "title"),
         apart.ledger.indexedFields(foreign),
         apart.ledger.statistics(foreign, NODE_FIELD, ["text"]),
       ];
@@ -459,12 +461,10 @@ function describePointLedger(of: () => { readonly apart: TreeApart; readonly sco
     const { apart, scope } = of();
     const titled = (key: string, title: string): NewState => state(key, "Topic", { attributes: { title } });
     await grow(apart, scope, [titled("a0", "red house"), titled("a1", "red river"), titled("a2", "blue")]);
-    const counted = { documents: 3, frequencies: new Map(Object.entries({ red: 2, hous: 1, river: 1, blue: 1 })) };
-    expect(await codeOf(apart.ledger.indexField(scope, "title", { ...counted, revision: 0 }))).toBe(
-      "revision_conflict",
-    );
-    await apart.ledger.indexField(scope, "title", { ...counted, revision: 1 });
-    await apart.ledger.indexField(scope, "title", { revision: 1, documents: 9, frequencies: new Map([["red", 9]]) });
+    expect(await apart.ledger.isIndexed(scope, "title")).toBe(false);
+    await indexWhole(apart.ledger, scope, "title");
+    expect(await indexWhole(apart.ledger, scope, "title")).toBe(1);
+    expect(await apart.ledger.isIndexed(scope, "title")).toBe(true);
     expect(await apart.ledger.indexedFields(scope)).toEqual([NODE_FIELD, "title"]);
     expect(await apart.outbox.tracked(scope, MODEL)).toEqual([NODE_FIELD, "title"]);
     expect(await apart.ledger.statistics(scope, "title", ["red", "blue", "none"])).toEqual({

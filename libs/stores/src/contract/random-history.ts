@@ -155,7 +155,7 @@ export class HistoryWriter {
 }
 
 /** The weights of the fields' texts. */
-export function termsOf(node: NewState, fields: readonly string[]): readonly ChangeSet["terms"][number][] {
+function termsOf(node: NewState, fields: readonly string[]): readonly ChangeSet["terms"][number][] {
   return fields.flatMap((field) => {
     const said = fieldText(node, field) ?? "";
     return said === "" ? [] : [{ id: node.id, field, weights: termWeights(said) }];

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { type MemoryScope, NODE_FIELD, type NodeState } from "#core";
 import { inMemoryStores } from "../in-memory/in-memory-stores.js";
 import type { Stores } from "../stores.js";
-import { idsOf, MODEL, newMemory, type OpenEmpty, TENANT } from "./fixtures.js";
-import { type Edit, FIELDS, HistoryWriter, histories, termsOf } from "./random-history.js";
+import { idsOf, indexWhole, MODEL, newMemory, type OpenEmpty, TENANT } from "./fixtures.js";
+import { type Edit, FIELDS, HistoryWriter, histories } from "./random-history.js";
 import { filterOver, randomFilters, randomPaths, randomRuns, randomVectors, runOver } from "./random-reads.js";
 import { holdsFor } from "./seed.js";
 
@@ -62,11 +62,7 @@ async function replay(
       // A reader that is up to date now has to catch up with the next revision.
       await vectors.topK(scope, read, vector, { scope: { kind: "descendants", of: [""] } }, { limit: 3, exact: true });
       if (index > 0) continue;
-      const all = await tree.scan(scope, { limit: 1_000 });
-      const terms = all.flatMap((node) =>
-        termsOf(node, ["title"]).map((document) => ({ ...document, born: node.born })),
-      );
-      await lexical.index(scope, "title", terms, 1);
+      await indexWhole(lexical, scope, "title");
     }
   }
 }

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "@jest/globals";
 import { type NodeFilter, roundRelevance } from "#core";
-import type { FieldTerms } from "#memory";
+import type { FieldTerms, NewState } from "#memory";
 import { termWeights } from "#scoring";
 import type { Stores } from "../stores.js";
-import { change, codeOf, embedding, grow, MODEL, type OpenEmpty, SCOPE, state, unit } from "./fixtures.js";
+import { change, codeOf, embedding, grow, indexWhole, MODEL, type OpenEmpty, SCOPE, state, unit } from "./fixtures.js";
 
 const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
 const READ = { revision: 1, model: MODEL, field: "" };
@@ -240,6 +240,20 @@ export function describeLexicalIndex(name: string, open: OpenEmpty): void {
       expect(first.map(({ key }) => key.pathKey)).toEqual(["a0"]);
     });
 
+    test("a word that is longer than a key of an index may be is a term like others", async () => {
+      const text = `${"0f".repeat(20_000)} ${"会议".repeat(5_000)}`;
+      await stores.tree.commit(
+        SCOPE,
+        change(1, { states: [state("a7", "A", { text })], terms: [termsOf("nod_a7", text)] }),
+      );
+      const terms = [...termWeights(text).keys()];
+      expect(terms).toHaveLength(2);
+      const { frequencies } = await stores.lexical.statistics(SCOPE, { field: "" }, terms);
+      expect([...frequencies.values()]).toEqual([1, 1]);
+      const factors = new Map(terms.map((term) => [term, 0.5]));
+      expect(await matches(factors, EVERYTHING, 0, 2)).toEqual([["a7", valueOf(text, factors)]]);
+    });
+
     test("equal values come in document order, also through the cut", async () => {
       const states = ["a5", "a3", "a4", "a6"].map((path) => state(path, "C", { text: "green" }));
       const terms = states.map(({ id, text }) => termsOf(id, text));
@@ -268,13 +282,9 @@ export function describeLexicalIndex(name: string, open: OpenEmpty): void {
       expect([await lexical.indexed(SCOPE, ""), await lexical.indexed(SCOPE, "name")]).toEqual([true, false]);
       expect(await lexical.fields(SCOPE)).toEqual([""]);
       // The name of every state is its type and its path.
-      const terms = Object.keys(texts).map((path) => ({
-        ...termsOf(`nod_${path}`, `${path === "a0" ? "A" : "B"} ${path}`, "name"),
-        born: 1,
-      }));
-      expect(await codeOf(lexical.index(SCOPE, "name", terms, 0))).toBe("revision_conflict");
-      await lexical.index(SCOPE, "name", [...terms, { ...terms[0]!, id: "nod_none" }], 1);
-      await lexical.index(SCOPE, "name", [], 0);
+      await indexWhole(lexical, SCOPE, "name");
+      expect(await indexWhole(lexical, SCOPE, "name")).toBe(1);
+      expect(await lexical.indexed(SCOPE, "name")).toBe(true);
       expect(await lexical.fields(SCOPE)).toEqual(["", "name"]);
       const attributes = { name: "last a1" };
       await tree.commit(
@@ -291,6 +301,39 @@ export function describeLexicalIndex(name: string, open: OpenEmpty): void {
       const read = { revision: 2, field: "name" };
       const rows = await lexical.matches(SCOPE, read, new Map([["a1", 0.5]]), EVERYTHING, { above: 0 });
       expect(rows.map(({ key }) => key.pathKey).sort()).toEqual(["a1", "a3"]);
+    });
+
+    test("a field of many pages is indexed while commits come between them, and read once it is whole", async () => {
+      const { lexical, tree } = stores;
+      const wide = (path: string, word: string): NewState =>
+        state(path, "C", { attributes: { word: `green ${word}` } });
+      const paths = Array.from({ length: 2_300 }, (_, index) => `b${String(index).padStart(4, "0")}`);
+      await tree.commit(SCOPE, change(1, { states: paths.map((path) => wide(path, `old${path}`)) }));
+      const first = await lexical.indexPage(SCOPE, "word");
+      expect(await lexical.fields(SCOPE)).toEqual(["", "word"]);
+      expect(await lexical.indexed(SCOPE, "word")).toBe(first);
+      if (!first) {
+        const half = await lexical.statistics(SCOPE, { field: "word" }, ["green"]);
+        expect([half.documents, half.frequencies.size]).toEqual([0, 0]);
+      }
+      // What begins and ends before and behind the page that comes next.
+      for (const [index, path] of ["b0001", "b2299", "b1100"].entries()) {
+        const added = wide(`c${path}`, "blue");
+        const changed = wide(path, "red");
+        const terms = [added, changed].map(({ id, attributes }) => termsOf(id, String(attributes["word"]), "word"));
+        const commit = change(2 + index, { ends: [changed.id], states: [changed, added], terms });
+        await tree.commit(SCOPE, { ...commit, termFields: ["", "word"] });
+        await Promise.all([lexical.indexPage(SCOPE, "word"), lexical.indexPage(SCOPE, "word")]);
+      }
+      await indexWhole(lexical, SCOPE, "word");
+      expect(await lexical.indexed(SCOPE, "word")).toBe(true);
+      const asked = ["green", "blue", "red", "oldb0001", "oldb2299", "oldb2298"];
+      const { documents, frequencies } = await lexical.statistics(SCOPE, { field: "word" }, asked);
+      expect(documents).toBe(2_303);
+      expect(Object.fromEntries(frequencies)).toEqual({ green: 2_303, blue: 3, red: 3, oldb2298: 1 });
+      const read = { revision: 5, field: "word" };
+      const rows = await lexical.matches(SCOPE, read, new Map([["red", 0.5]]), EVERYTHING, { above: 0 });
+      expect(rows.map(({ key }) => key.pathKey)).toEqual(["b0001", "b1100", "b2299"]);
     });
 
     test("terms of a field that is not indexed are left out until it is", async () => {

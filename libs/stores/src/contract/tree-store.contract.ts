@@ -9,6 +9,7 @@ import {
   grow,
   idsOf,
   index,
+  indexWhole,
   MODEL,
   newMemory,
   type OpenEmpty,
@@ -84,7 +85,7 @@ function describeMemories(opened: Opened): void {
         vectors.deleteFormer(scope),
         vectors.fingerprint(scope, MODEL),
         lexical.indexed(scope, ""),
-        lexical.index(scope, "title", [], 1),
+        lexical.indexPage(scope, "title"),
         lexical.fields(scope),
         lexical.statistics(scope, { field: "" }, []),
         lexical.scores(scope, read, new Map(), []),
@@ -237,7 +238,7 @@ function describeCommits(opened: Opened): void {
   test("a field that was indexed meanwhile is a conflict", async () => {
     const { tree, lexical } = opened();
     await grow(opened(), [state("a0", "A")]);
-    await lexical.index(SCOPE, "name", [], 1);
+    await indexWhole(lexical, SCOPE, "name");
     const states = [state("a1", "A")];
     expect(await codeOf(tree.commit(SCOPE, change(1, { states, termFields: [""] })))).toBe("revision_conflict");
     expect((await tree.commit(SCOPE, change(1, { states, termFields: ["", "name"] }))).revision).toBe(2);

@@ -81,21 +81,13 @@ export interface PointLedger {
   /** Forgets tracking and rows of models that the memory has left. */
   untrack(scope: MemoryScope): Promise<void>;
 
-  /** Fields whose terms are counted, `""` first. */
+  /** Whether all states of the field are counted. */
+  isIndexed(scope: MemoryScope, field: string): Promise<boolean>;
+  /** Fields whose terms commits count, `""` first. */
   indexedFields(scope: MemoryScope): Promise<readonly string[]>;
-  /**
-   * Begins to count a field's terms: `frequencies` over the `documents` live states at `revision`, and tracks it. Another
-   * head answers `revision_conflict`; a field that is counted already is left as it is.
-   */
-  indexField(
-    scope: MemoryScope,
-    field: string,
-    counted: {
-      readonly revision: number;
-      readonly documents: number;
-      readonly frequencies: ReadonlyMap<string, number>;
-    },
-  ): Promise<void>;
+  /** As LexicalIndex.indexPage: counts terms, and tracks the field at the end. */
+  indexPage(scope: MemoryScope, field: string): Promise<boolean>;
+  /** Of a field that is not indexed, or not yet to its end: none. */
   statistics(
     scope: MemoryScope,
     field: string,

@@ -1,6 +1,6 @@
-import { EspalierError, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
-import type { FieldTerms, LexicalIndex, LexicalRead } from "#memory";
-import type { LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
+import { fieldText, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
+import type { LexicalIndex, LexicalRead } from "#memory";
+import { type LexicalStatistics, type QueryTermWeights, type ScoredKey, type StateRef, termWeights } from "#scoring";
 import { byRank } from "../best-first.js";
 import { indexedFields } from "./commit.js";
 import { isInFilter, keyOfState } from "./filter.js";
@@ -14,18 +14,16 @@ export class InMemoryLexicalIndex implements LexicalIndex {
     return indexedFields(this.tables.find(scope)).includes(field);
   }
 
-  async index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void> {
+  /** One page is all. */
+  async indexPage(scope: MemoryScope, field: string): Promise<boolean> {
     const stored = this.tables.find(scope);
-    if (indexedFields(stored).includes(field)) return;
-    const { revision: head } = stored.memory;
-    if (revision !== head) {
-      throw new EspalierError("revision_conflict", `The memory is at revision ${head}.`, {
-        details: { baseRevision: revision, revision: head },
-      });
-    }
-    const live = new Set(liveStates(stored, head).map(stateKey));
-    const documents = terms.filter((document) => live.has(stateKey(document)));
-    stored.terms.set(field, new Map(documents.map((document) => [stateKey(document), new Map(document.weights)])));
+    if (indexedFields(stored).includes(field)) return true;
+    const documents = liveStates(stored, stored.memory.revision).flatMap((state) => {
+      const text = fieldText(state, field) ?? "";
+      return text === "" ? [] : [[stateKey(state), termWeights(text)] as const];
+    });
+    stored.terms.set(field, new Map(documents));
+    return true;
   }
 
   async fields(scope: MemoryScope): Promise<readonly string[]> {

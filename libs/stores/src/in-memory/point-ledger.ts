@@ -1,4 +1,4 @@
-import { EspalierError, fieldText, type MemoryScope } from "#core";
+import { fieldText, type MemoryScope } from "#core";
 import type { StoredPoint } from "#memory";
 import { type StateRef, termWeights } from "#scoring";
 import type { PendingPage, PointLedger, PointSource, Settlement, Standing } from "../distributed/point-ledger.js";
@@ -113,25 +113,20 @@ export class InMemoryPointLedger implements PointLedger {
     this.outbox.rows = this.outbox.rows.filter((row) => !isOfMemory(row) || isCurrent(stored, row.model));
   }
 
+  async isIndexed(scope: MemoryScope, field: string): Promise<boolean> {
+    return indexedFields(this.tables.find(scope)).includes(field);
+  }
+
   async indexedFields(scope: MemoryScope): Promise<readonly string[]> {
     return indexedFields(this.tables.find(scope));
   }
 
-  async indexField(
-    scope: MemoryScope,
-    field: string,
-    { revision }: Parameters<PointLedger["indexField"]>[2],
-  ): Promise<void> {
+  async indexPage(scope: MemoryScope, field: string): Promise<boolean> {
     const stored = this.tables.find(scope);
-    if (indexedFields(stored).includes(field)) return;
-    const { revision: head, embeddingModel: model } = stored.memory;
-    if (revision !== head) {
-      throw new EspalierError("revision_conflict", `The memory is at revision ${head}.`, {
-        details: { baseRevision: revision, revision: head },
-      });
-    }
+    if (indexedFields(stored).includes(field)) return true;
     stored.terms.set(field, new Map());
-    trackField(this.outbox, scope, stored, { model, field });
+    trackField(this.outbox, scope, stored, { model: stored.memory.embeddingModel, field });
+    return true;
   }
 
   async statistics(scope: MemoryScope, field: string, terms: readonly string[]): ReturnType<PointLedger["statistics"]> {

@@ -117,18 +117,10 @@ MATCH (m:Memory {key: $memory})
 SET m.locked = true
 RETURN m.revision AS revision, m.embeddingModel AS model, m.nextEmbeddingModel AS next`,
 
-  counted: `
-MATCH (t:Terms {memory: $memory, field: $field})
-RETURN t.documents AS documents`,
-
-  count: `
-MERGE (t:Terms {memory: $memory, field: $field})
-SET t.documents = toInteger($documents)`,
-
-  countTerms: `
-UNWIND $terms AS counted
-MERGE (t:Term {memory: $memory, field: $field, term: counted.term})
-SET t.documents = toInteger(counted.documents)`,
+  isIndexed: `
+MATCH (m:Memory {key: $memory})
+OPTIONAL MATCH (t:Terms {memory: m.key, field: $field})
+RETURN t IS NOT NULL AND t.since IS NULL AS indexed`,
 
   /** The last row, without a term, is of the field; its revision is read after what it counts. */
   statistics: `
@@ -137,6 +129,6 @@ MATCH (t:Term {memory: $memory, field: $field, term: term}) WHERE t.documents > 
 RETURN term, t.documents AS documents, null AS revision
 UNION ALL
 MATCH (m:Memory {key: $memory})
-OPTIONAL MATCH (t:Terms {memory: m.key, field: $field})
+OPTIONAL MATCH (t:Terms {memory: m.key, field: $field}) WHERE t.since IS NULL
 RETURN null AS term, coalesce(t.documents, 0) AS documents, m.revision AS revision`,
 } as const;

@@ -11,6 +11,7 @@ import { OUTBOX_ROWS } from "./outbox-rows.js";
 import { OUTBOX } from "./outbox-statements.js";
 import { TRACKING } from "./outbox-tracking.js";
 import { LOCK_TENANT } from "./tenant-lock.js";
+import { COUNTING } from "./term-counting.js";
 import { TENANTS } from "./tenant-store.js";
 import { planOf, type StatementPlan } from "./testing/plan-of.js";
 
@@ -33,13 +34,14 @@ const NUMBERS = [
   "lock",
   "never",
 ];
-const MORE_NUMBERS = ["now", "part", "revision", "suspendedAt", "tokens", "walk", "weight"];
+const MORE_NUMBERS = ["now", "part", "revision", "since", "suspendedAt", "tokens", "walk", "weight"];
 
 const statements: readonly (readonly [string, string])[] = [
   ...Object.entries({ ...OUTBOX, ...OUTBOX_ROWS, LOCK_TENANT }),
   ...Object.entries(TRACKING),
   ...Object.entries(EXPECTED),
   ...Object.entries(LEDGER),
+  ...Object.entries(COUNTING),
   ...Object.entries(KEYS),
   ...Object.entries(BLOBS),
   ...Object.entries(TENANTS),
@@ -86,7 +88,7 @@ await describeWithNeo4j("Neo4j: statements of the outbox, of keys, blobs and ten
   });
 
   test("a page of states is read in the order of its index", async () => {
-    for (const text of [EXPECTED.statesOfId, EXPECTED.statesAfterId, TRACKING.statesOfId, TRACKING.statesAfterId]) {
+    for (const text of [EXPECTED, TRACKING, COUNTING].flatMap((of) => [of.statesOfId, of.statesAfterId])) {
       const { operators, indexes } = await plan(text);
       expect(indexes).toEqual(["Node(memory, id, born)"]);
       expect(operators.filter((operator) => /Sort|Top/.test(operator))).toEqual([]);

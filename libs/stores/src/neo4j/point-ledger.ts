@@ -1,10 +1,10 @@
-import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey } from "#core";
+import { type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey } from "#core";
 import type { StoredPoint } from "#memory";
 import type { StateRef } from "#scoring";
 import type { PendingPage, PointLedger, PointSource, Settlement, Standing } from "../distributed/point-ledger.js";
 import { leftModel } from "../distributed/left-model.js";
 import { outermostPaths } from "../outermost-paths.js";
-import type { Database, Transaction } from "./database.js";
+import type { Database } from "./database.js";
 import { LEDGER } from "./ledger-statements.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { NEVER } from "./node-rows.js";
@@ -12,10 +12,8 @@ import { rowKey, type TrackedField } from "./outbox-rows.js";
 import { track, untrack } from "./outbox-tracking.js";
 import { type SourceColumns, textOf } from "./source-columns.js";
 import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
+import { countPage } from "./term-counting.js";
 import { above, below } from "./tree-reads.js";
-
-/** Terms that one statement writes. */
-const TERM_ROWS = 5_000;
 
 interface KeyColumns extends Omit<NodeKey, "parentId">, SourceColumns {
   /** `""` for a child of the root. */
@@ -152,21 +150,26 @@ export class Neo4jPointLedger implements PointLedger {
     return [NODE_FIELD, ...rows.flatMap(({ field }) => field ?? [])];
   }
 
-  async indexField(
-    scope: MemoryScope,
-    field: string,
-    counted: Parameters<PointLedger["indexField"]>[2],
-  ): Promise<void> {
-    const model = await this.database.write((transaction) => countField(transaction, scope, { ...counted, field }));
-    await track(this.database, scope, { model, field });
+  async isIndexed(scope: MemoryScope, field: string): Promise<boolean> {
+    const [{ indexed }] = await this.#read<{ readonly indexed: boolean }>(LEDGER.isIndexed, scope, { field });
+    return field === NODE_FIELD || indexed;
+  }
+
+  async indexPage(scope: MemoryScope, field: string): Promise<boolean> {
+    const { model, isDone } = await this.database.write((transaction) => countPage(transaction, scope, field));
+    if (isDone) await track(this.database, scope, { model, field });
+    return isDone;
   }
 
   async statistics(scope: MemoryScope, field: string, terms: readonly string[]): ReturnType<PointLedger["statistics"]> {
     const rows = await this.#read<StatisticsColumns>(LEDGER.statistics, scope, { field, terms: [...new Set(terms)] });
     const whole = rows.at(-1);
     if (typeof whole?.revision !== "number") throw memoryNotFound(scope);
-    const frequencies = rows.flatMap(({ term, documents }) => (term === null ? [] : [[term, documents] as const]));
-    return { documents: whole.documents, frequencies: new Map(frequencies), revision: whole.revision };
+    const { documents, revision } = whole;
+    // Until a field is counted to its end, it has terms without documents.
+    const counted = documents === 0 ? [] : rows;
+    const frequencies = counted.flatMap((row) => (row.term === null ? [] : [[row.term, row.documents] as const]));
+    return { documents, frequencies: new Map(frequencies), revision };
   }
 
   /** A field that was not tracked is tracked before its rows say anything. */
@@ -194,31 +197,6 @@ export class Neo4jPointLedger implements PointLedger {
   async #query<Row>(statement: string, parameters: Readonly<Record<string, unknown>>): Promise<readonly Row[]> {
     return (await this.database.query(statement, parameters)).map((row) => row.toObject() as Row);
   }
-}
-
-/** Counts a field's terms unless they are counted. Commits wait, for the memory is locked. Answers the memory's model. */
-async function countField(
-  transaction: Transaction,
-  scope: MemoryScope,
-  counted: Parameters<PointLedger["indexField"]>[2] & { readonly field: string },
-): Promise<string> {
-  const { field, documents, frequencies, revision } = counted;
-  const named = { memory: memoryKey(scope), field };
-  const [head] = await transaction.run<HeadColumns>(LEDGER.lockHead, named);
-  if (head === undefined) throw memoryNotFound(scope);
-  const known = await transaction.run(LEDGER.counted, named);
-  if (field === NODE_FIELD || known.length > 0) return head.model;
-  if (head.revision !== revision) {
-    throw new EspalierError("revision_conflict", `The memory is at revision ${head.revision}.`, {
-      details: { baseRevision: revision, revision: head.revision },
-    });
-  }
-  await transaction.run(LEDGER.count, { ...named, documents });
-  const terms = [...frequencies].map(([term, of]) => ({ term, documents: of }));
-  for (let start = 0; start < terms.length; start += TERM_ROWS) {
-    await transaction.run(LEDGER.countTerms, { ...named, terms: terms.slice(start, start + TERM_ROWS) });
-  }
-  return head.model;
 }
 
 /** Parents that a filter names; null if it names none. The root's children have the parent `""`. */

@@ -1,5 +1,5 @@
 import { LIMITS, type MemoryScope, type NodeFilter, roundRelevance } from "#core";
-import type { FieldTerms, LexicalIndex, LexicalRead } from "#memory";
+import type { LexicalIndex, LexicalRead } from "#memory";
 import {
   type LexicalStatistics,
   type QueryTermWeights,
@@ -26,18 +26,13 @@ import type { QdrantParts } from "./vector-store.js";
 export class QdrantLexicalIndex implements LexicalIndex {
   constructor(private readonly parts: QdrantParts) {}
 
-  async indexed(scope: MemoryScope, field: string): Promise<boolean> {
-    return (await this.fields(scope)).includes(field);
+  indexed(scope: MemoryScope, field: string): Promise<boolean> {
+    return this.parts.ledger.isIndexed(scope, field);
   }
 
-  /** Documents are counted; their weights come with their points. */
-  async index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void> {
-    const frequencies = new Map<string, number>();
-    const documents = await this.#existing(scope, field, terms);
-    for (const { weights } of documents) {
-      for (const term of weights.keys()) frequencies.set(term, (frequencies.get(term) ?? 0) + 1);
-    }
-    await this.parts.ledger.indexField(scope, field, { revision, documents: documents.length, frequencies });
+  /** Terms are counted by the ledger; their weights come with their points. */
+  indexPage(scope: MemoryScope, field: string): Promise<boolean> {
+    return this.parts.ledger.indexPage(scope, field);
   }
 
   fields(scope: MemoryScope): Promise<readonly string[]> {
@@ -139,17 +134,6 @@ export class QdrantLexicalIndex implements LexicalIndex {
       after = page.next;
     } while (after !== undefined);
     return best.ranked().map(({ key, value }) => ({ key, value }));
-  }
-
-  /** The documents whose states are there and live. */
-  async #existing(scope: MemoryScope, field: string, terms: readonly FieldTerms[]): Promise<readonly FieldTerms[]> {
-    const existing: FieldTerms[] = [];
-    for (const page of pagesOf(terms.map((document) => ({ ...document, field })))) {
-      const sources = await this.parts.ledger.sources(scope, page);
-      const live = new Set(sources.filter(({ died }) => died === undefined).map(stateKey));
-      existing.push(...page.filter((document) => live.has(stateKey(document))));
-    }
-    return existing;
   }
 }
 

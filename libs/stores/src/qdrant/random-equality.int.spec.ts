@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describeWithQdrant } from "../../../../test/support/qdrant.js";
 import { type MemoryScope, NODE_FIELD, type NodeFilter, type NodeKey } from "#core";
 import type { ScoredKey } from "#scoring";
-import { MODEL, newMemory, TENANT } from "../contract/fixtures.js";
-import { type Edit, FIELDS, HistoryWriter, histories, termsOf } from "../contract/random-history.js";
+import { indexWhole, MODEL, newMemory, TENANT } from "../contract/fixtures.js";
+import { type Edit, FIELDS, HistoryWriter, histories } from "../contract/random-history.js";
 import { filterOver, randomFilters, randomVectors } from "../contract/random-reads.js";
 import { holdsFor } from "../contract/seed.js";
 import { inMemoryStores } from "../in-memory/in-memory-stores.js";
@@ -71,9 +71,7 @@ async function replay(
     for (const { tree, lexical } of [stores, reference]) {
       await tree.commit(scope, kept);
       if (index > 0) continue;
-      const all = await tree.scan(scope, { limit: 1_000 });
-      const terms = all.flatMap((node) => termsOf(node, ["title"]).map((one) => ({ ...one, born: node.born })));
-      await lexical.index(scope, "title", terms, 1);
+      await indexWhole(lexical, scope, "title");
     }
   }
 }

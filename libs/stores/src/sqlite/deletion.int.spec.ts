@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { change, embedding, MODEL, newMemory, SCOPE, state, TENANT } from "../contract/fixtures.js";
+import { change, embedding, indexWhole, MODEL, newMemory, SCOPE, state, TENANT } from "../contract/fixtures.js";
 import type { Stores } from "../stores.js";
 import { openStores } from "./open-stores.js";
 
@@ -15,12 +15,7 @@ async function fill(stores: Stores, memory: string): Promise<void> {
   const vectors = [{ id: "nod_a0", field: "", model: MODEL, embedding: embedding(1, 0) }];
   const terms = [{ id: "nod_a0", field: "", weights: new Map([["text", 1]]) }];
   await stores.tree.commit(scope, change(0, { states, vectors, terms }));
-  await stores.lexical.index(
-    scope,
-    "name",
-    [{ id: "nod_a0", born: 1, field: "name", weights: new Map([["a0", 1]]) }],
-    1,
-  );
+  await indexWhole(stores.lexical, scope, "name");
   await stores.tree.commit(scope, change(1, { ends: ["nod_a0"], states: [state("a0", "C")] }));
   await stores.blobs.put(TENANT, `payload of ${memory}`, Uint8Array.of(1), { memory, expiresAt: 1 });
 }

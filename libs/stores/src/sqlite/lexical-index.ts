@@ -1,14 +1,22 @@
-import { EspalierError, type MemoryScope, NODE_FIELD, type NodeFilter, roundRelevance } from "#core";
-import type { FieldTerms, LexicalIndex, LexicalRead } from "#memory";
-import type { LexicalStatistics, QueryTermWeights, ScoredKey, StateRef } from "#scoring";
+import {
+  type Attributes,
+  fieldText,
+  LIMITS,
+  type MemoryScope,
+  NODE_FIELD,
+  type NodeFilter,
+  roundRelevance,
+} from "#core";
+import type { LexicalIndex, LexicalRead } from "#memory";
+import { type LexicalStatistics, type QueryTermWeights, type ScoredKey, type StateRef, termWeights } from "#scoring";
 import { BestFirst } from "../best-first.js";
-import type { Connection } from "./connection.js";
+import { type Connection, limitTo } from "./connection.js";
 import type { Database } from "./database.js";
 import { filterCondition } from "./filter-conditions.js";
 import { type MemoryImages, ordinalsOf } from "./image/memory-images.js";
 import { findHead, livenessAt, type MemoryHead } from "./memories.js";
 import type { Liveness } from "./states.js";
-import { findTermSet, indexedFields, type TermSet, TermWriter } from "./term-sets.js";
+import { beginTermSet, findTermSet, indexedFields, moveTermSet, type TermSet, TermWriter } from "./term-sets.js";
 import { refsOf, withKeys } from "./vector-store.js";
 
 interface OpenTerms {
@@ -35,8 +43,8 @@ export class SqliteLexicalIndex implements LexicalIndex {
     });
   }
 
-  index(scope: MemoryScope, field: string, terms: readonly FieldTerms[], revision: number): Promise<void> {
-    return this.database.write((connection) => indexField(connection, scope, { field, terms, revision }));
+  indexPage(scope: MemoryScope, field: string): Promise<boolean> {
+    return this.database.write((connection) => indexPage(connection, scope, field));
   }
 
   fields(scope: MemoryScope): Promise<readonly string[]> {
@@ -112,35 +120,30 @@ export class SqliteLexicalIndex implements LexicalIndex {
   }
 }
 
-function* indexField(
-  connection: Connection,
-  scope: MemoryScope,
-  of: { readonly field: string; readonly terms: readonly FieldTerms[]; readonly revision: number },
-): Generator<void, void, void> {
-  const memory = findHead(connection, scope);
-  if (of.field === NODE_FIELD || findTermSet(connection, memory.row, of.field) !== undefined) return;
-  if (of.revision !== memory.revision) {
-    throw new EspalierError(
-      "revision_conflict",
-      `The terms are of revision ${of.revision}, the memory is at ${memory.revision}.`,
-      {
-        details: { baseRevision: of.revision, revision: memory.revision },
-      },
-    );
-  }
-  const rows = connection.tuples<readonly [index: number, row: number]>(
-    `SELECT i.key, s.row FROM json_each(?) i CROSS JOIN states s INDEXED BY states_by_id
-     ON s.memory = ? AND s.id = i.value ->> 0 AND s.born = i.value ->> 1 AND s.head = 1`,
-    [refsOf(of.terms), memory.row],
+/** The next live states of a field, by path. What a commit wrote since the index was begun is there already. */
+function* indexPage(connection: Connection, scope: MemoryScope, field: string): Generator<void, boolean, void> {
+  const memory = findHead(connection, scope).row;
+  if (field === NODE_FIELD) return true;
+  const set = beginTermSet(connection, memory, field);
+  if (set === undefined || set.indexedTo === null) return true;
+  const rows = connection.tuples<readonly [row: number, path: string, attributes: string]>(
+    `SELECT s.row, s.path, s.attributes FROM states s INDEXED BY states_by_path
+     WHERE s.memory = ? AND s.head = 1 AND s.path > ?
+       AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.term_set = ? AND d.state = s.row)
+     ORDER BY s.path ${limitTo("?")}`,
+    [memory, set.indexedTo, set.id, LIMITS.maintenancePageNodes],
   );
-  const writer = new TermWriter(connection, memory.row);
-  writer.open(of.field);
-  for (const [position, [index, row]] of rows.entries()) {
+  const writer = new TermWriter(connection, memory);
+  writer.open(field);
+  for (const [position, [row, , attributes]] of rows.entries()) {
     if (position % DOCUMENTS_PER_TURN === DOCUMENTS_PER_TURN - 1) yield;
-    const document = of.terms[index];
-    if (document !== undefined) writer.add(of.field, row, document.weights);
+    const text = fieldText({ text: "", attributes: JSON.parse(attributes) as Attributes }, field) ?? "";
+    if (text !== "") writer.add(field, row, termWeights(text));
   }
   yield* writer.finish();
+  const next = rows.length < LIMITS.maintenancePageNodes ? null : (rows.at(-1)?.[1] ?? null);
+  moveTermSet(connection, set.id, next);
+  return next === null;
 }
 
 /** Postings of the terms, over the live states. */

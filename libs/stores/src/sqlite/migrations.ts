@@ -222,8 +222,13 @@ UPDATE memories SET bytes = (
 CREATE INDEX memories_by_counts ON memories (tenant, nodes, bytes);
 `;
 
+/** The path of the last node that the index of a field has, until it has them all. */
+const INDEXED_TO: Migration = `
+ALTER TABLE term_sets ADD COLUMN indexed_to TEXT;
+`;
+
 /** The tables of `espalier.db`: what must not be lost. */
-export const TREE_MIGRATIONS: readonly Migration[] = [TREES + VECTORS + TERMS + SIDE, TENANTS, BYTES];
+export const TREE_MIGRATIONS: readonly Migration[] = [TREES + VECTORS + TERMS + SIDE, TENANTS, BYTES, INDEXED_TO];
 
 /**
  * The tables of `espalier-cache.db`: what can be computed again. A row's age is its row id. The counters spare a count of

@@ -10,20 +10,43 @@ export interface TermSet {
   readonly documents: number;
 }
 
+/** A set with the path of the last node that it has; null: it has them all. */
+type BegunTermSet = TermSet & { readonly indexedTo: string | null };
+
 function termSets(connection: Connection, memory: number): readonly TermSet[] {
   return connection.all<TermSet>("SELECT id, field, documents FROM term_sets WHERE memory = ? ORDER BY field", [
     memory,
   ]);
 }
 
+/** The index of a field, if it is whole. */
 export function findTermSet(connection: Connection, memory: number, field: string): TermSet | undefined {
-  return connection.get<TermSet>("SELECT id, field, documents FROM term_sets WHERE memory = ? AND field = ?", [
-    memory,
-    field,
-  ]);
+  const set = findBegun(connection, memory, field);
+  return set?.indexedTo === null ? set : undefined;
 }
 
-/** The fields that are indexed: that of the nodes' texts always is. */
+function findBegun(connection: Connection, memory: number, field: string): BegunTermSet | undefined {
+  return connection.get<BegunTermSet>(
+    "SELECT id, field, documents, indexed_to AS indexedTo FROM term_sets WHERE memory = ? AND field = ?",
+    [memory, field],
+  );
+}
+
+/** The index of a field, whole or not. */
+export function beginTermSet(connection: Connection, memory: number, field: string): BegunTermSet | undefined {
+  connection.run(
+    "INSERT INTO term_sets (memory, field, documents, indexed_to) VALUES (?, ?, 0, '') ON CONFLICT (memory, field) DO NOTHING",
+    [memory, field],
+  );
+  return findBegun(connection, memory, field);
+}
+
+/** How far the index of a field has come. */
+export function moveTermSet(connection: Connection, id: number, indexedTo: string | null): void {
+  connection.run("UPDATE term_sets SET indexed_to = ? WHERE id = ?", [indexedTo, id]);
+}
+
+/** The fields whose index was begun: that of the nodes' texts always is. */
 export function indexedFields(connection: Connection, memory: number): readonly string[] {
   return [...new Set([NODE_FIELD, ...termSets(connection, memory).map(({ field }) => field)])];
 }
@@ -61,13 +84,13 @@ export class TermWriter {
     private readonly memory: number,
   ) {}
 
-  /** Begins the index of a field, if it is not there. */
+  /** Opens the index of a field; one that is not there has all documents there are, none. */
   open(field: string): void {
     this.connection.run(
       "INSERT INTO term_sets (memory, field, documents) VALUES (?, ?, 0) ON CONFLICT (memory, field) DO NOTHING",
       [this.memory, field],
     );
-    const set = findTermSet(this.connection, this.memory, field);
+    const set = findBegun(this.connection, this.memory, field);
     if (set !== undefined) this.#sets.set(field, { id: set.id, terms: new Map(), documents: [] });
   }
 

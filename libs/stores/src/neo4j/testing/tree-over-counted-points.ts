@@ -39,8 +39,7 @@ export function treeOverCountedPoints(database: Database): Stores {
     },
   });
   const lexical = Object.assign(Object.create(others.lexical) as Stores["lexical"], {
-    index: (scope: MemoryScope, field: string, _: unknown, revision: number) =>
-      ledger.indexField(scope, field, { revision, documents: 0, frequencies: new Map() }),
+    indexPage: (scope: MemoryScope, field: string) => ledger.indexPage(scope, field),
   });
   return {
     ...others,

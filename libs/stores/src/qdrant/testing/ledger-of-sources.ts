@@ -17,8 +17,9 @@ export function ledgerOfSources(model: string, sources: readonly PointSource[]):
     settle: async () => "settled",
     witnesses: async () => ({ model, points: [] }),
     untrack: async () => undefined,
+    isIndexed: async (_, field) => field === "",
     indexedFields: async () => [""],
-    indexField: refused,
+    indexPage: refused,
     statistics: refused,
   };
 }
