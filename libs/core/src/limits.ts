@@ -181,13 +181,15 @@ export const LIMITS = {
   keptStems: 20_000,
   /** Points named in one request, or on one page, of the vector store: 4 ms of its work. */
   storePoints: 1_000,
+  /** Rows of one answer of the vector store: 1 to 2 s of its work, and 4 MB; of more, scores are read page by page. */
+  storeRows: 15_000,
   /** Requests of one call that are in flight to the vector store: it has few cores. */
   storeRequestsInFlight: 4,
   /** Bytes of one request that stores points: a fourth of what Qdrant accepts. */
   storeBatchBytes: 8 * 1024 * 1024,
   /** Texts with a term of the condition up to which a hybrid search is one request: it scores all of them, 1 to 2 ms a thousand. */
   hybridMatches: 10_000,
-  /** Contexts that a filter in the vector store names; more are sorted out by the caller. */
+  /** Contexts that a filter in the vector store names; with more, several are sent. */
   filterContexts: 1_000,
   /** Texts in one read of those whose points are not stored yet: a query that weighs them itself holds no more at a time. */
   pendingPageTexts: 2_000,

@@ -50,6 +50,8 @@ export class Collections {
   /** Searches over fewer candidates than this are exact. */
   readonly exactBelow: number;
   readonly #known = new Map<string, Promise<Collection | undefined>>();
+  /** Apart from those: who looks for a collection meanwhile must not be taken for who makes it. */
+  readonly #made = new Map<string, Promise<Collection>>();
 
   constructor(
     connection: QdrantConnection,
@@ -65,11 +67,19 @@ export class Collections {
     });
   }
 
-  /** The collection of a model if there is one. Asked of the server until there is. */
-  async find(model: string): Promise<Collection | undefined> {
-    const found = await this.#once(model, () => this.#inspect(model));
-    if (found === undefined) this.#known.delete(model);
-    return found;
+  /** The collection of a model if there is one. Asked of the server until there is; who asks at the same time shares the answer. */
+  find(model: string): Promise<Collection | undefined> {
+    const known = this.#known.get(model);
+    if (known !== undefined) return known;
+    const asked = this.#inspect(model);
+    this.#known.set(model, asked);
+    const forget = (): void => {
+      if (this.#known.get(model) === asked) this.#known.delete(model);
+    };
+    asked.then((found) => {
+      if (found === undefined) forget();
+    }, forget);
+    return asked;
   }
 
   /**
@@ -77,8 +87,7 @@ export class Collections {
    * @throws EspalierError `model_dimension` if it holds vectors of another length
    */
   async open(model: string, dimension: number): Promise<Collection> {
-    const found = (await this.find(model)) ?? (await this.#once(model, () => this.#create(model, dimension)));
-    if (found === undefined) throw new EspalierError("store_unavailable", `The collection of ${model} went away.`);
+    const found = (await this.find(model)) ?? (await this.#make(model, dimension));
     checkDimension(found, dimension);
     return found;
   }
@@ -110,14 +119,17 @@ export class Collections {
     return name.startsWith(`${this.#prefix}-`) && /^[a-z0-9_]*-[0-9a-f]{16}$/.test(name.slice(this.#prefix.length + 1));
   }
 
-  /** Callers that ask at the same time share one request; a failure is forgotten. */
-  #once(model: string, ask: () => Promise<Collection | undefined>): Promise<Collection | undefined> {
-    const known = this.#known.get(model);
-    if (known !== undefined) return known;
-    const asked = ask();
-    this.#known.set(model, asked);
-    asked.catch(() => this.#known.delete(model));
-    return asked;
+  /** Callers at the same time share one request. */
+  #make(model: string, dimension: number): Promise<Collection> {
+    const making = this.#made.get(model) ?? this.#create(model, dimension);
+    this.#made.set(model, making);
+    const done = (): void => void this.#made.delete(model);
+    making.then((made) => {
+      done();
+      // Also where an inspection is under way that began before.
+      this.#known.set(model, Promise.resolve(made));
+    }, done);
+    return making;
   }
 
   async #inspect(model: string): Promise<Collection | undefined> {
@@ -151,11 +163,14 @@ export class Collections {
     }
   }
 
-  async #create(model: string, dimension: number): Promise<Collection | undefined> {
+  async #create(model: string, dimension: number): Promise<Collection> {
     try {
       await this.#connection.send("making a collection", (client) =>
         client.createCollection(this.nameOf(model), {
-          vectors: { [DENSE]: { size: dimension, distance: "Cosine" } },
+          vectors: {
+            // Where their bytes are in memory, the vectors themselves need not be.
+            [DENSE]: { size: dimension, distance: "Cosine", ...(this.#quantization === "int8" && { on_disk: true }) },
+          },
           sparse_vectors: { [TERMS]: {} },
           // No graph over all tenants: one for each tenant and memory that is large enough to be searched by it.
           hnsw_config: { m: 0, payload_m: 16, full_scan_threshold: kilobytesOf(this.exactBelow, dimension) },
@@ -168,7 +183,9 @@ export class Collections {
     } catch (error) {
       if (!isConflict(error)) throw error;
     }
-    return this.#inspect(model);
+    const made = await this.#inspect(model);
+    if (made === undefined) throw new EspalierError("store_unavailable", `The collection of ${model} went away.`);
+    return made;
   }
 }
 

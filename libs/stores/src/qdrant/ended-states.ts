@@ -2,7 +2,7 @@ import type { MemoryScope, NodeKey } from "#core";
 import type { StoredPoint } from "#memory";
 import { stateKey } from "#scoring";
 import type { PointLedger } from "../distributed/point-ledger.js";
-import type { Selection } from "./filter-conditions.js";
+import type { PointFilter, Selection } from "./filter-conditions.js";
 import { named } from "./filter-conditions.js";
 import { pagesOf } from "./named-points.js";
 import { pointId } from "./points.js";
@@ -30,7 +30,16 @@ export function withoutEnded(
     return { ...selection, living: (keys) => areLiving(ledger, scope, { field, revision }, keys) };
   }
   const ids = ended.filter(({ died = Infinity }) => died <= revision).map((state) => pointId(scope, field, state));
-  return ids.length === 0 ? selection : { ...selection, filter: { ...selection.filter, must_not: [named(ids)] } };
+  return ids.length === 0 ? selection : without(ids, selection);
+}
+
+function without(ids: readonly string[], { filters, wider, ...rest }: Selection): Selection {
+  const less = (filter: PointFilter): PointFilter => ({ ...filter, must_not: [named(ids)] });
+  return {
+    ...rest,
+    filters: filters.map(less),
+    ...(wider !== undefined && { wider: { ...wider, filter: less(wider.filter) } }),
+  };
 }
 
 /** Which of the states live at the revision, in order, as the ledger says. */

@@ -5,13 +5,25 @@ import type { PointPayload } from "./points.js";
 
 type Condition = Schemas["FieldCondition"] | Schemas["HasIdCondition"] | Schemas["Filter"];
 
-/** A filter for Qdrant, and what is left to look at in its rows. */
+/** A filter of one request. */
+export interface PointFilter {
+  readonly must: Condition[];
+  readonly must_not?: Condition[];
+}
+
+/** Filters for Qdrant, and what is left to look at in their rows. */
 export interface Selection {
-  readonly filter: { readonly must: Condition[]; readonly must_not?: Condition[] };
-  /** Present where the filter has more contexts than a request should name. */
-  readonly accepts?: (key: NodeKey) => boolean;
+  /** No point is in two of them. More than one where there are more contexts than a request should name. */
+  readonly filters: readonly PointFilter[];
+  /** Present where these are more requests than are sent at once: all of them together, and some more to be sorted out. */
+  readonly wider?: WiderFilter;
   /** Present where more states have ended than a request should name: which of the rows live, in order. */
   readonly living?: (keys: readonly NodeKey[]) => Promise<readonly boolean[]>;
+}
+
+export interface WiderFilter {
+  readonly filter: PointFilter;
+  readonly accepts: (key: NodeKey) => boolean;
 }
 
 const equal = (key: keyof PointPayload, value: string): Condition => ({ key, match: { value } });
@@ -54,10 +66,15 @@ export function selectionOf(
     { key: "died", range: { gt: revision } },
     ...(type === undefined ? [] : [equal("type", type)]),
   ];
-  if (axis.kind === "descendants" && axis.of.includes("")) return { filter: { must } };
+  if (axis.kind === "descendants" && axis.of.includes("")) return { filters: [{ must }] };
   const contexts = axis.kind === "children" ? [...new Set(axis.of)] : outermostPaths(axis.of);
-  if (contexts.length > LIMITS.filterContexts) return { filter: { must }, accepts: acceptor(axis) };
-  return { filter: { must: [...must, axisCondition(axis.kind, contexts)] } };
+  const filters: PointFilter[] = [];
+  for (let from = 0; from < contexts.length; from += LIMITS.filterContexts) {
+    const some = contexts.slice(from, from + LIMITS.filterContexts);
+    filters.push({ must: [...must, axisCondition(axis.kind, some)] });
+  }
+  if (filters.length <= LIMITS.storeRequestsInFlight) return { filters };
+  return { filters, wider: { filter: { must }, accepts: acceptor(axis) } };
 }
 
 function axisCondition(kind: NodeFilter["scope"]["kind"], contexts: readonly (string | null)[]): Condition {

@@ -1,8 +1,10 @@
 import { afterEach, expect, test } from "@jest/globals";
+import { QdrantClient } from "@qdrant/js-client-rest";
 import { describeWithQdrant } from "../../../../test/support/qdrant.js";
 import { LIMITS, type MemoryScope, type NodeFilter } from "#core";
 import { change, embedding, grow, MODEL, SCOPE, state, unit } from "../contract/fixtures.js";
 import { fingerprintOf } from "../point-fingerprint.js";
+import type { QdrantSettings } from "./connection.js";
 import { type QdrantOverInMemory, qdrantOverInMemory } from "./testing/qdrant-over-in-memory.js";
 
 const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
@@ -10,7 +12,7 @@ const READ = { revision: 1, model: MODEL, field: "" };
 const BEST = { limit: 10, exact: true };
 const paths = (count: number): readonly string[] => Array.from({ length: count }, (_, at) => `a${at}`).sort();
 
-await describeWithQdrant("Points in Qdrant", ({ url }) => {
+await describeWithQdrant("Points in Qdrant", ({ url, real }) => {
   const opened: QdrantOverInMemory[] = [];
   afterEach(async () => {
     for (const stores of opened.splice(0)) {
@@ -19,7 +21,7 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
     }
   });
 
-  const open = (settings: { readonly exactBelow?: number } = {}): QdrantOverInMemory => {
+  const open = (settings: Omit<QdrantSettings, "url"> = {}): QdrantOverInMemory => {
     const stores = qdrantOverInMemory({ url, ...settings });
     opened.push(stores);
     return stores;
@@ -58,7 +60,32 @@ await describeWithQdrant("Points in Qdrant", ({ url }) => {
     expect(await approximate({ ...EVERYTHING, type: "B" }, false)).toBe(false);
   });
 
-  test("more contexts than a filter names are sorted out of the rows", async () => {
+  test("with bytes beside the vectors these lie on disk, what is approximate is scored by them, and what is exact stays it", async () => {
+    const stores = open({ quantization: "int8", exactBelow: 20 });
+    const angles = paths(40).map((path, at) => ({ path, vector: unit(Math.cos(at / 40), Math.sin(at / 40)) }));
+    const states = angles.map(({ path }) => state(path, "A"));
+    const vectors = angles.map(({ path, vector }) => ({
+      ...{ id: `nod_${path}`, field: "", model: MODEL, embedding: { vector, windowed: false } },
+    }));
+    await grow(stores, states, { vectors });
+    for (const exact of [true, false]) {
+      const { rows, approximate } = await stores.vectors.topK(SCOPE, READ, unit(1, 0), EVERYTHING, { limit: 5, exact });
+      expect(approximate).toBe(!exact);
+      const nearest = angles.slice(0, 5);
+      expect(rows.map(({ key }) => key.pathKey)).toEqual(nearest.map(({ path }) => path));
+      rows.forEach(({ value }, at) => { expect(value).toBeCloseTo(Math.cos(at / 40), 5); });
+    }
+    // The front's own memory knows neither bytes nor disks.
+    if (!real) return;
+    const client = new QdrantClient({ url, checkCompatibility: false });
+    const { collections } = await client.getCollections();
+    const name = collections.find((one) => one.name.startsWith(stores.settings.collectionPrefix ?? ""))?.name;
+    const { config } = await client.getCollection(name ?? "");
+    expect(config.quantization_config).toMatchObject({ scalar: { type: "int8", always_ram: true } });
+    expect(config.params.vectors).toMatchObject({ dense: { on_disk: true } });
+  });
+
+  test("more contexts than a filter names are all looked at", async () => {
     const stores = open();
     const states = ["a0", "a0.a0", "a0.a0.a0", "a1", "a1.a0"].map((path) => state(path, "A"));
     const vectors = states.map(({ id }) => ({ id, field: "", model: MODEL, embedding: embedding(1, 1) }));

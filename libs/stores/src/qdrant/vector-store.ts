@@ -181,10 +181,10 @@ export class QdrantVectorStore implements VectorStore {
     return collection;
   }
 
-  /** Whether a search may be approximate. Where rows are sorted out afterwards, an index would run out of them. */
-  async #isLarge({ name }: Collection, { filter, accepts, living }: Selection): Promise<boolean> {
+  /** Whether a search may be approximate. An index would run out of rows where some are sorted out, and helps little with many contexts. */
+  async #isLarge({ name }: Collection, { filters: [filter, ...others], living }: Selection): Promise<boolean> {
     const { connection, collections } = this.parts;
-    if (accepts !== undefined || living !== undefined) return false;
+    if (filter === undefined || others.length > 0 || living !== undefined) return false;
     const { count } = await connection.send("counting candidates", (client) =>
       client.count(name, { filter, exact: false }),
     );
