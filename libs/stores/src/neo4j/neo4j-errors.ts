@@ -16,7 +16,10 @@ const ADVICE: readonly (readonly [code: string, advice: string])[] = [
     "the database is read-only: check the server's configuration",
   ],
   ["Neo.ClientError.General.WriteOnReadOnlyAccessMode", "the database is read-only: check the user's role"],
-  ["Neo.ClientError.Cluster.NotALeader", "the server takes no writes: use the neo4j:// scheme, which finds the leader of a cluster"],
+  [
+    "Neo.ClientError.Cluster.NotALeader",
+    "the server takes no writes: use the neo4j:// scheme, which finds the leader of a cluster",
+  ],
   ["Neo.ClientError.Transaction.TransactionTimedOut", "a transaction took too long: check the server's load"],
   [
     "Neo.ClientError.General.TransactionOutOfMemoryError",

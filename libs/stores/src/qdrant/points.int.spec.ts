@@ -73,7 +73,9 @@ await describeWithQdrant("Points in Qdrant", ({ url, real }) => {
       expect(approximate).toBe(!exact);
       const nearest = angles.slice(0, 5);
       expect(rows.map(({ key }) => key.pathKey)).toEqual(nearest.map(({ path }) => path));
-      rows.forEach(({ value }, at) => { expect(value).toBeCloseTo(Math.cos(at / 40), 5); });
+      rows.forEach(({ value }, at) => {
+        expect(value).toBeCloseTo(Math.cos(at / 40), 5);
+      });
     }
     // The front's own memory knows neither bytes nor disks.
     if (!real) return;
