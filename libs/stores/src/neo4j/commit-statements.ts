@@ -28,13 +28,13 @@ ORDER BY field`,
   /** The live states of the ids. */
   live: `
 UNWIND $ids AS id
-MATCH (n:Node {memory: $memory, id: id}) WHERE n.died = toInteger($never) AND n.born <= toInteger($head)
+MATCH (n:Node {memory: $memory, id: id}) USING INDEX SEEK n:Node(memory, id, born) WHERE n.died = toInteger($never) AND n.born <= toInteger($head)
 RETURN n.children AS children, ${NODE_COLUMNS}`,
 
   /** Live children by type of nodes that change their type, without those that end. */
   staying: `
 UNWIND $parents AS parent
-MATCH (n:Node) WHERE n.live = $memory AND n.parent = parent AND n.pathKey > '' AND n.died = toInteger($never)
+MATCH (n:Node) USING INDEX SEEK n:Node(live, parent, pathKey) WHERE n.live = $memory AND n.parent = parent AND n.pathKey > '' AND n.died = toInteger($never)
   AND n.born <= toInteger($head) AND NOT n.id IN $ends
 RETURN parent, n.type AS type, count(*) AS count`,
 
@@ -50,9 +50,9 @@ SET n = row`,
   /** `$links`: id of a new state, and the state of its parent. Two seeks for each, one after the other. */
   linkStates: `
 UNWIND $links AS link
-MATCH (parent:Node {memory: $memory, id: link.parent, born: toInteger(link.born)})
+MATCH (parent:Node {memory: $memory, id: link.parent, born: toInteger(link.born)}) USING INDEX SEEK parent:Node(memory, id, born)
 CALL (link) {
-  MATCH (child:Node {memory: $memory, id: link.id, born: toInteger($revision)})
+  MATCH (child:Node {memory: $memory, id: link.id, born: toInteger($revision)}) USING INDEX SEEK child:Node(memory, id, born)
   RETURN child
 }
 CREATE (parent)-[:CHILD]->(child)`,
@@ -60,7 +60,7 @@ CREATE (parent)-[:CHILD]->(child)`,
   /** `keepEnded` remembers the ids for the time when no reader needs the ended states in the indexes of the head. */
   endStates: `
 UNWIND $states AS state
-MATCH (n:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
+MATCH (n:Node {memory: $memory, id: state.id, born: toInteger(state.born)}) USING INDEX SEEK n:Node(memory, id, born)
 SET n.died = toInteger($revision)`,
   keepEnded: `
 CREATE (e:Ended {memory: $memory, revision: toInteger($revision), batch: toInteger($batch), ids: $ids, time: timestamp()})`,
@@ -68,19 +68,19 @@ CREATE (e:Ended {memory: $memory, revision: toInteger($revision), batch: toInteg
   /** Children that stay with a node that has a new state get an edge from it. Their others, and those of what ended, go with `unlink`. */
   relink: `
 UNWIND $states AS state
-MATCH (old:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
-MATCH (new:Node {memory: $memory, id: old.id, born: toInteger($revision)})
+MATCH (old:Node {memory: $memory, id: state.id, born: toInteger(state.born)}) USING INDEX SEEK old:Node(memory, id, born)
+MATCH (new:Node {memory: $memory, id: old.id, born: toInteger($revision)}) USING INDEX SEEK new:Node(memory, id, born)
 MATCH (old)-[:CHILD]->(child:Node) WHERE child.died = toInteger($never)
 CREATE (new)-[:CHILD]->(child)`,
   unlink: `
 UNWIND $states AS state
-MATCH (old:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
+MATCH (old:Node {memory: $memory, id: state.id, born: toInteger(state.born)}) USING INDEX SEEK old:Node(memory, id, born)
 MATCH (old)-[link:CHILD]-(:Node)
 DELETE link`,
 
   countChildren: `
 UNWIND $parents AS parent
-MATCH (n:Node {memory: $memory, id: parent.id, born: toInteger(parent.born)})
+MATCH (n:Node {memory: $memory, id: parent.id, born: toInteger(parent.born)}) USING INDEX SEEK n:Node(memory, id, born)
 SET n.children = n.children + toInteger(parent.count)`,
 
   /** Answers the entries that appeared or disappeared. */
@@ -174,12 +174,12 @@ ORDER BY s.batch DESC LIMIT 1`,
   removeStates: `
 MATCH (s:Staged {memory: $memory, revision: toInteger($revision), batch: toInteger($batch)})
 UNWIND s.ids AS id
-MATCH (n:Node {memory: $memory, id: id, born: s.revision})
+MATCH (n:Node {memory: $memory, id: id, born: s.revision}) USING INDEX SEEK n:Node(memory, id, born)
 DETACH DELETE n`,
   reviveStates: `
 MATCH (s:Staged {memory: $memory, revision: toInteger($revision), batch: toInteger($batch)})
 UNWIND s.ends AS id
-MATCH (n:Node {memory: $memory, id: id}) WHERE n.born < s.revision AND n.died = s.revision
+MATCH (n:Node {memory: $memory, id: id}) USING INDEX SEEK n:Node(memory, id, born) WHERE n.born < s.revision AND n.died = s.revision
 SET n.died = toInteger($never)`,
   removeRows: `
 MATCH (o:Outbox) WHERE o.memory = $memory AND o.revision = toInteger($revision)

@@ -25,7 +25,7 @@ MATCH (e:Ended) WHERE e.memory = $memory AND e.revision >= 0 AND e.batch >= 0 AN
 WITH e LIMIT toInteger($limit)
 CALL (e) {
   UNWIND e.ids AS id
-  MATCH (n:Node {memory: $memory, id: id}) WHERE n.born < e.revision AND n.died = e.revision
+  MATCH (n:Node {memory: $memory, id: id}) USING INDEX SEEK n:Node(memory, id, born) WHERE n.born < e.revision AND n.died = e.revision
   REMOVE n.live
   WITH n
   MATCH (n)-[link:CHILD]-(:Node)

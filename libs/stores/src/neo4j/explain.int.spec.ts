@@ -4,25 +4,30 @@ import neo4j, { type Driver } from "neo4j-driver";
 import { describeWithNeo4j } from "../../../../test/support/neo4j.js";
 import { Database } from "./database.js";
 import { migrate } from "./migrate.js";
-import { planOf } from "./testing/plan-of.js";
+import { planOf, writeYoung } from "./testing/plan-of.js";
 import { structureShapes } from "./testing/structure-shapes.js";
 
 await describeWithNeo4j("plans in Neo4j", (url) => {
   let driver: Driver;
+  let young: Awaited<ReturnType<typeof writeYoung>>;
   beforeAll(async () => {
     const database = new Database({ url });
     await migrate(database);
     await database.close();
     driver = neo4j.driver(url);
+    young = await writeYoung(driver);
   });
-  afterAll(() => driver.close());
+  afterAll(async () => {
+    await young.remove();
+    await driver.close();
+  });
 
   const shapes = structureShapes();
 
   test("every step of a run or of evidence is one search of an index over its states, beside that for the memory", async () => {
     for (const [name, statement] of shapes) {
       const { refused, indexes } = await planOf(driver, statement);
-      const asked = [...statement.text.matchAll(/USING INDEX n\d+:(Node\([^)]*\))/g)].map(([, index]) => index);
+      const asked = [...statement.text.matchAll(/USING INDEX SEEK n\d+:(Node\([^)]*\))/g)].map(([, index]) => index);
       const expected = ["Memory(key)", ...asked].sort();
       expect({ name, refused, indexes: [...indexes].sort() }).toEqual({ name, refused: [], indexes: expected });
     }

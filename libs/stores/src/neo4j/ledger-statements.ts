@@ -14,7 +14,8 @@ RETURN m.embeddingModel AS model, m.nextEmbeddingModel AS next, m.revision AS re
   sources: `
 MATCH (m:Memory {key: $memory})
 UNWIND $refs + [null] AS ref
-OPTIONAL MATCH (n:Node {memory: m.key, id: ref.id, born: toInteger(ref.born)}) WHERE n.born <= m.revision
+OPTIONAL MATCH (n:Node {memory: m.key, id: ref.id, born: toInteger(ref.born)}) USING INDEX SEEK n:Node(memory, id, born)
+WHERE n.born <= m.revision
 WITH m, ref, n WHERE ref IS NULL OR n IS NOT NULL
 RETURN ref.field AS field, CASE ref.field WHEN '' THEN n.text ELSE n.attributes END AS source, ${KEY_COLUMNS}`,
 
@@ -31,10 +32,10 @@ RETURN t.done AS done, $model IN [m.embeddingModel, m.nextEmbeddingModel] AS cur
 MATCH (m:Memory {key: $memory})
 UNWIND $ranges AS range
 CALL (m, range) {
-  MATCH (o:Outbox) USING INDEX o:Outbox(memory, model, field, task, path)
+  MATCH (o:Outbox) USING INDEX SEEK o:Outbox(memory, model, field, task, path)
   WHERE o.memory = $memory AND o.model = $model AND o.field = $field AND o.task = 'vector' AND o.path > range.low
     AND o.path < range.high AND o.revision <= m.revision
-  MATCH (n:Node {memory: $memory, id: o.id, born: o.born})
+  MATCH (n:Node {memory: $memory, id: o.id, born: o.born}) USING INDEX SEEK n:Node(memory, id, born)
   WHERE n.born <= toInteger($revision) AND n.died > toInteger($revision)
     AND ($type IS NULL OR n.type = $type) AND ($parents IS NULL OR n.parent IN $parents)
   RETURN n ORDER BY o.memory, o.model, o.field, o.task, o.path LIMIT toInteger($limit)
@@ -47,7 +48,7 @@ LIMIT toInteger($limit)`,
 MATCH (m:Memory {key: $memory})
 UNWIND $keys AS key
 MATCH (o:Outbox {key: key}) WHERE o.task = 'vector' AND o.revision <= m.revision
-MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
+MATCH (n:Node {memory: o.memory, id: o.id, born: o.born}) USING INDEX SEEK n:Node(memory, id, born)
 RETURN $field AS field, ${SOURCE_COLUMN}, ${KEY_COLUMNS}`,
 
   /** One row at least; a row for each state that has ended. Without `$model` it is the memory's own. */
@@ -57,15 +58,15 @@ WITH m, coalesce($model, m.embeddingModel) AS model
 OPTIONAL MATCH (t:Tracked {memory: m.key, model: model, field: $field})
 WITH m, model, coalesce(t.done, false) AS done
 CALL (m, model) {
-  OPTIONAL MATCH (o:Outbox)
+  OPTIONAL MATCH (o:Outbox) USING INDEX SEEK o:Outbox(memory, model, field, task, path)
   WHERE o.memory = m.key AND o.model = model AND o.field = $field AND o.task = 'vector' AND o.path >= ''
     AND o.revision <= m.revision
   RETURN o IS NOT NULL AS waits LIMIT 1
 }
-OPTIONAL MATCH (o:Outbox)
+OPTIONAL MATCH (o:Outbox) USING INDEX SEEK o:Outbox(memory, model, field, task, path)
 WHERE o.memory = m.key AND o.model = model AND o.field = $field AND o.task = 'payload' AND o.path >= ''
   AND o.revision <= m.revision
-OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
+OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born}) USING INDEX SEEK n:Node(memory, id, born)
 RETURN model, m.nodes AS nodes, waits OR NOT done AS waits, o.id AS id, o.born AS born, CASE WHEN n.died <= m.revision THEN n.died END AS died
 LIMIT toInteger($limit)`,
 
@@ -76,7 +77,7 @@ LIMIT toInteger($limit)`,
    */
   settle: `
 UNWIND $points AS point
-OPTIONAL MATCH (n:Node {memory: $memory, id: point.id, born: toInteger(point.born)})
+OPTIONAL MATCH (n:Node {memory: $memory, id: point.id, born: toInteger(point.born)}) USING INDEX SEEK n:Node(memory, id, born)
 WITH point, n, n IS NULL OR n.died = toInteger(point.died) AS isTold
 CALL (point, isTold) {
   WITH point, isTold WHERE isTold

@@ -78,7 +78,7 @@ export function matchStep(
   }
   conditions.push(`${alias}.born <= $revision AND ${alias}.died > $revision`);
   if (of.compares) conditions.push(...comparisonConditions(step, alias, parameters));
-  const index = `USING INDEX ${alias}:Node(${order.join(", ")})`;
+  const index = `USING INDEX SEEK ${alias}:Node(${order.join(", ")})`;
   return { clause: `MATCH (${alias}:Node) ${index}\nWHERE ${conditions.join("\n  AND ")}`, order };
 }
 

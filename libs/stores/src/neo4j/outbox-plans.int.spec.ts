@@ -13,7 +13,7 @@ import { TRACKING } from "./outbox-tracking.js";
 import { LOCK_TENANT } from "./tenant-lock.js";
 import { COUNTING } from "./term-counting.js";
 import { TENANTS } from "./tenant-store.js";
-import { planOf, type StatementPlan } from "./testing/plan-of.js";
+import { planOf, type StatementPlan, writeYoung } from "./testing/plan-of.js";
 
 /** Parameters that are not text. */
 const LISTS = ["jobs", "keys", "parents", "points", "ranges", "refs", "scopes", "states", "tasks", "tenants", "terms"];
@@ -49,13 +49,18 @@ const statements: readonly (readonly [string, string])[] = [
 
 await describeWithNeo4j("Neo4j: statements of the outbox, of keys, blobs and tenants", (uri) => {
   let driver: Driver;
+  let young: Awaited<ReturnType<typeof writeYoung>>;
   beforeAll(async () => {
     const database = new Database({ url: uri });
     await migrate(database);
     await database.close();
     driver = neo4j.driver(uri);
+    young = await writeYoung(driver);
   });
-  afterAll(() => driver.close());
+  afterAll(async () => {
+    await young.remove();
+    await driver.close();
+  });
 
   const plan = (text: string): Promise<StatementPlan> => planOf(driver, { text, parameters: parametersOf(text) });
 

@@ -35,7 +35,7 @@ ${nextTenants()}`,
   ofTenants: `
 UNWIND $tenants AS tenant
 CALL (tenant) {
-  MATCH (o:Outbox) WHERE o.waiting = tenant AND o.seq >= 0 AND o.due <= timestamp()
+  MATCH (o:Outbox) USING INDEX SEEK o:Outbox(waiting, seq) WHERE o.waiting = tenant AND o.seq >= 0 AND o.due <= timestamp()
   MATCH (m:Memory {key: o.memory}) WHERE m.revision >= o.revision
   WITH o ORDER BY o.waiting, o.seq LIMIT toInteger($rows)
   RETURN count(*) AS rows, min(o.seq) AS since
@@ -51,7 +51,7 @@ MERGE (l:TenantLock {number: toInteger($lock)})
 SET l.held = true
 WITH l
 CALL (l) {
-  MATCH (o:Outbox) WHERE o.waiting = $tenant AND o.seq >= 0 AND o.due <= timestamp()
+  MATCH (o:Outbox) USING INDEX SEEK o:Outbox(waiting, seq) WHERE o.waiting = $tenant AND o.seq >= 0 AND o.due <= timestamp()
   MATCH (m:Memory {key: o.memory}) WHERE m.revision >= o.revision
   RETURN o ORDER BY o.waiting, o.seq LIMIT toInteger($rows)
 }
@@ -73,7 +73,7 @@ MATCH (o:Outbox {claim: $claim})
 SET o.due = timestamp() + toInteger($leaseMs)
 WITH o
 MATCH (m:Memory {key: o.memory})
-OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born})
+OPTIONAL MATCH (n:Node {memory: o.memory, id: o.id, born: o.born}) USING INDEX SEEK n:Node(memory, id, born)
 RETURN ${ROW_COLUMNS}, ${SOURCE_COLUMN}
 ORDER BY o.seq, o.key`,
 
@@ -107,7 +107,7 @@ REMOVE o.failed, o.error
 RETURN count(*) AS freed`,
 
   retryMemory: `
-MATCH (o:Outbox) WHERE o.memory = $memory AND o.failed >= ''
+MATCH (o:Outbox) USING INDEX SEEK o:Outbox(memory, failed) WHERE o.memory = $memory AND o.failed >= ''
 WITH o LIMIT toInteger($limit)
 SET o.waiting = o.tenant, o.due = 0, o.failures = 0
 REMOVE o.failed, o.error
@@ -117,7 +117,7 @@ RETURN count(*) AS freed`,
   unfinished: `
 UNWIND $jobs AS one
 CALL (one) {
-  MATCH (o:Outbox) WHERE o.tenant = one.tenant AND o.job = one.job
+  MATCH (o:Outbox) USING INDEX SEEK o:Outbox(tenant, job) WHERE o.tenant = one.tenant AND o.job = one.job
   MATCH (m:Memory {key: o.memory}) WHERE m.revision >= o.revision
   RETURN o LIMIT 1
 }
@@ -125,7 +125,7 @@ RETURN one.job AS job`,
 
   outstanding: `
 UNWIND $jobs AS one
-MATCH (o:Outbox) WHERE o.tenant = one.tenant AND o.job = one.job
+MATCH (o:Outbox) USING INDEX SEEK o:Outbox(tenant, job) WHERE o.tenant = one.tenant AND o.job = one.job
 WITH one.job AS job, o.memory AS memory, o.revision AS revision, count(*) AS rows, count(o.failed) AS failed,
   min(o.failed + ' ' + o.error) AS error
 MATCH (m:Memory {key: memory}) WHERE m.revision >= revision
@@ -134,7 +134,7 @@ RETURN job, sum(rows) AS rows, sum(failed) AS failed, min(error) AS error`,
   /** The states that `$states` name, with their texts. */
   states: `
 UNWIND $states AS state
-MATCH (n:Node {memory: $memory, id: state.id, born: toInteger(state.born)})
+MATCH (n:Node {memory: $memory, id: state.id, born: toInteger(state.born)}) USING INDEX SEEK n:Node(memory, id, born)
 RETURN n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes`,
 
   /** Memories after a key with the models they are tracked under, one row for each pair. */

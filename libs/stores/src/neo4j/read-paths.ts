@@ -22,19 +22,20 @@ export const PATHS = {
 function placesBy(owner: "live" | "memory"): string {
   return `
 UNWIND $paths AS path
-MATCH (n:Node) WHERE n.${owner} = $memory AND n.pathKey = path AND ${LIVES}
+MATCH (n:Node) USING INDEX SEEK n:Node(${owner}, pathKey) WHERE n.${owner} = $memory AND n.pathKey = path AND ${LIVES}
 RETURN n.pathKey AS path, n.type AS type, n.parent AS parent`;
 }
 
 /** Siblings of the type after `from`, up to the place itself. */
 function siblingsBy(owner: "live" | "memory"): string {
+  const index = owner === "live" ? "live, parent, pathKey" : "memory, type, pathKey";
   const found =
     owner === "live"
       ? "n.live = $memory AND n.parent = place.parent AND n.pathKey > place.from AND n.pathKey <= place.path AND n.type = place.type"
       : "n.memory = $memory AND n.type = place.type AND n.pathKey > place.from AND n.pathKey <= place.path AND n.parent = place.parent";
   return `
 UNWIND $places AS place
-MATCH (n:Node) WHERE ${found} AND ${LIVES}
+MATCH (n:Node) USING INDEX SEEK n:Node(${index}) WHERE ${found} AND ${LIVES}
 RETURN place.path AS path, count(*) AS count`;
 }
 

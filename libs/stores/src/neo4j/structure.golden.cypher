@@ -2,7 +2,7 @@
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -14,7 +14,7 @@ ORDER BY n1.live, n1.type, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS type
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, pathKey)
 WHERE n1.live = $memory
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
@@ -25,7 +25,7 @@ ORDER BY n1.live, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = ''
   AND n1.type = $p0
@@ -38,7 +38,7 @@ ORDER BY n1.live, n1.parent, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS type
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = ''
   AND n1.pathKey > ''
@@ -50,14 +50,14 @@ ORDER BY n1.live, n1.parent, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = ''
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.type = $p1
@@ -69,20 +69,20 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = ''
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, parent, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, parent, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
   AND n2.born <= $revision AND n2.died > $revision
 WITH n2
-MATCH (n3:Node) USING INDEX n3:Node(live, type, pathKey)
+MATCH (n3:Node) USING INDEX SEEK n3:Node(live, type, pathKey)
 WHERE n3.live = $memory
   AND n3.parent = n2.id
   AND n3.type = $p1
@@ -94,14 +94,14 @@ RETURN n3.born AS born, n3.id AS id, n3.parent AS parent, n3.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = ''
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.type = $p1
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
@@ -112,13 +112,13 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.type = $p1
@@ -130,13 +130,13 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.type = $p1
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
@@ -148,19 +148,19 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.type = $p1
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
   AND n2.born <= $revision AND n2.died > $revision
 WITH DISTINCT n2
-MATCH (n3:Node) USING INDEX n3:Node(live, type, pathKey)
+MATCH (n3:Node) USING INDEX SEEK n3:Node(live, type, pathKey)
 WHERE n3.live = $memory
   AND n3.type = $p2
   AND n3.pathKey STARTS WITH n2.pathKey + '.'
@@ -172,7 +172,7 @@ RETURN n3.born AS born, n3.id AS id, n3.parent AS parent, n3.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -185,13 +185,13 @@ ORDER BY n1.live, n1.type, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS type
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, pathKey)
 WHERE n2.live = $memory
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
   AND n2.depth >= n1.depth + $p1
@@ -203,7 +203,7 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey,
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -215,7 +215,7 @@ RETURN n1.born AS born, n1.id AS id, n1.parent AS parent, n1.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -227,7 +227,7 @@ RETURN n1.born AS born, n1.id AS id, n1.parent AS parent, n1.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -239,7 +239,7 @@ RETURN n1.born AS born, n1.id AS id, n1.parent AS parent, n1.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -251,7 +251,7 @@ RETURN n1.born AS born, n1.id AS id, n1.parent AS parent, n1.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -263,7 +263,7 @@ RETURN n1.born AS born, n1.id AS id, n1.parent AS parent, n1.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -278,7 +278,7 @@ RETURN n1.born AS born, n1.id AS id, n1.parent AS parent, n1.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -293,14 +293,14 @@ RETURN n1.born AS born, n1.id AS id, n1.parent AS parent, n1.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = ''
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.type = $p1
@@ -313,13 +313,13 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1 ORDER BY n1.live, n1.type, n1.pathKey SKIP toInteger($p1) LIMIT toInteger($p2)
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.type = $p3
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
@@ -330,13 +330,13 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1 ORDER BY n1.live DESC, n1.type DESC, n1.pathKey DESC SKIP toInteger($p1) LIMIT toInteger($p2)
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.type = $p3
@@ -349,7 +349,7 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -362,7 +362,7 @@ ORDER BY n1.live, n1.type, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -375,7 +375,7 @@ ORDER BY n1.live, n1.type, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -388,14 +388,14 @@ ORDER BY n1.live, n1.type, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = ''
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.type = $p1
@@ -410,7 +410,7 @@ RETURN n2.born AS born, n2.id AS id, n2.parent AS parent, n2.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS attributes, null AS metadata
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -422,7 +422,7 @@ ORDER BY n1.live, n1.type, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -434,14 +434,14 @@ ORDER BY n1.live, n1.type, n1.pathKey LIMIT toInteger($p1);
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = ''
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.type = $p1
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
@@ -454,7 +454,7 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = context.id
   AND n1.type = $p0
@@ -467,7 +467,7 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -480,7 +480,7 @@ RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS ty
 UNION ALL
 UNWIND $contexts AS context
 WITH context, context.weight AS weight
-MATCH (n1:Node) USING INDEX n1:Node(live, parent, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, parent, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = context.id
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -493,7 +493,7 @@ RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS we
 UNION ALL
 UNWIND $contexts AS context
 WITH context, context.weight AS weight
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -506,7 +506,7 @@ RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS we
 UNION ALL
 UNWIND $contexts AS context
 WITH context, context.weight AS weight
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p0
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -517,7 +517,7 @@ WITH n1, weight ORDER BY n1.pathKey
 WITH collect({n1: n1, weight: weight}) AS nodes
 UNWIND nodes[toInteger($p2)..CASE WHEN size(nodes) + 1 - toInteger($p3) < 0 THEN 0 ELSE size(nodes) + 1 - toInteger($p3) END] AS row
 WITH row.n1 AS n1, row.weight AS weight
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.type = $p4
@@ -530,7 +530,7 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS parent0, null AS pathKey0
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -542,14 +542,14 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS parent0, null AS pathKey0, null AS born1, null AS id1, null AS parent1, null AS pathKey1
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = context.id
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
   AND n1.born <= $revision AND n1.died > $revision
 WITH context.number AS context, n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.type = $p2
@@ -562,7 +562,7 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS parent0, null AS pathKey0
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -575,13 +575,13 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS parent0, null AS pathKey0
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
   AND n1.born <= $revision AND n1.died > $revision
 WITH context.number AS context, n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.type = $p2
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
@@ -591,7 +591,7 @@ LIMIT toInteger($p0)
 WITH collect({context: context, n2: n2}) AS rows
 UNWIND CASE WHEN size(rows) < toInteger($p0) THEN rows ELSE 1 / (size(rows) - size(rows)) END AS row
 WITH row.context AS context, row.n2 AS n2
-MATCH (n3:Node) USING INDEX n3:Node(live, type, pathKey)
+MATCH (n3:Node) USING INDEX SEEK n3:Node(live, type, pathKey)
 WHERE n3.live = $memory
   AND n3.type = $p3
   AND n3.pathKey STARTS WITH n2.pathKey + '.'
@@ -609,7 +609,7 @@ RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS pa
 UNION ALL
 UNWIND $contexts AS context
 CALL (context) {
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -624,14 +624,14 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS parent0, null AS pathKey0, null AS born1, null AS id1, null AS parent1, null AS pathKey1
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = context.id
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
   AND n1.born <= $revision AND n1.died > $revision
 WITH context.number AS context, n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.type = $p2
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
@@ -657,7 +657,7 @@ RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS pa
 UNION ALL
 CALL () {
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = context.id
   AND n1.type = $p1
@@ -666,14 +666,14 @@ WHERE n1.live = $memory
 RETURN context.number AS context, 0 AS path, n1.born AS born0, n1.id AS id0, n1.parent AS parent0, n1.pathKey AS pathKey0, null AS born1, null AS id1, null AS parent1, null AS pathKey1
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(live, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(live, type, pathKey)
 WHERE n1.live = $memory
   AND n1.parent = context.id
   AND n1.type = $p2
   AND n1.pathKey STARTS WITH context.pathKey + '.'
   AND n1.born <= $revision AND n1.died > $revision
 WITH context.number AS context, n1
-MATCH (n2:Node) USING INDEX n2:Node(live, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(live, type, pathKey)
 WHERE n2.live = $memory
   AND n2.parent = n1.id
   AND n2.type = $p3
@@ -687,7 +687,7 @@ RETURN context, path, born0, id0, parent0, pathKey0, born1, id1, parent1, pathKe
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(memory, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(memory, type, pathKey)
 WHERE n1.memory = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
@@ -699,7 +699,7 @@ ORDER BY n1.memory, n1.type, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS type
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(memory, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(memory, pathKey)
 WHERE n1.memory = $memory
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
@@ -710,7 +710,7 @@ ORDER BY n1.memory, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(memory, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(memory, type, pathKey)
 WHERE n1.memory = $memory
   AND n1.parent = ''
   AND n1.type = $p0
@@ -723,20 +723,20 @@ ORDER BY n1.memory, n1.type, n1.pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(memory, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(memory, type, pathKey)
 WHERE n1.memory = $memory
   AND n1.parent = ''
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(memory, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(memory, pathKey)
 WHERE n2.memory = $memory
   AND n2.parent = n1.id
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
   AND n2.born <= $revision AND n2.died > $revision
 WITH n2
-MATCH (n3:Node) USING INDEX n3:Node(memory, type, pathKey)
+MATCH (n3:Node) USING INDEX SEEK n3:Node(memory, type, pathKey)
 WHERE n3.memory = $memory
   AND n3.parent = n2.id
   AND n3.type = $p1
@@ -748,13 +748,13 @@ RETURN n3.born AS born, n3.id AS id, n3.parent AS parent, n3.pathKey AS pathKey;
 MATCH (m:Memory {key: $memory})
 RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey
 UNION ALL
-MATCH (n1:Node) USING INDEX n1:Node(memory, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(memory, type, pathKey)
 WHERE n1.memory = $memory
   AND n1.type = $p0
   AND n1.pathKey > ''
   AND n1.born <= $revision AND n1.died > $revision
 WITH n1
-MATCH (n2:Node) USING INDEX n2:Node(memory, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(memory, type, pathKey)
 WHERE n2.memory = $memory
   AND n2.type = $p1
   AND n2.pathKey STARTS WITH n1.pathKey + '.'
@@ -768,7 +768,7 @@ RETURN m.purged AS born, null AS id, null AS parent, null AS pathKey, null AS ty
 UNION ALL
 UNWIND $contexts AS context
 WITH context, context.weight AS weight
-MATCH (n1:Node) USING INDEX n1:Node(memory, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(memory, pathKey)
 WHERE n1.memory = $memory
   AND n1.parent = context.id
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -780,7 +780,7 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS parent0, null AS pathKey0
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(memory, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(memory, type, pathKey)
 WHERE n1.memory = $memory
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
@@ -792,14 +792,14 @@ MATCH (m:Memory {key: $memory})
 RETURN m.purged AS context, null AS path, null AS born0, null AS id0, null AS parent0, null AS pathKey0, null AS born1, null AS id1, null AS parent1, null AS pathKey1
 UNION ALL
 UNWIND $contexts AS context
-MATCH (n1:Node) USING INDEX n1:Node(memory, type, pathKey)
+MATCH (n1:Node) USING INDEX SEEK n1:Node(memory, type, pathKey)
 WHERE n1.memory = $memory
   AND n1.parent = context.id
   AND n1.type = $p1
   AND n1.pathKey STARTS WITH context.pathKey + '.'
   AND n1.born <= $revision AND n1.died > $revision
 WITH context.number AS context, n1
-MATCH (n2:Node) USING INDEX n2:Node(memory, type, pathKey)
+MATCH (n2:Node) USING INDEX SEEK n2:Node(memory, type, pathKey)
 WHERE n2.memory = $memory
   AND n2.parent = n1.id
   AND n2.type = $p2

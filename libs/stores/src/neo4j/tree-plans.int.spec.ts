@@ -10,7 +10,7 @@ import { MEMORIES } from "./memories.js";
 import { migrate } from "./migrate.js";
 import { PATHS } from "./read-paths.js";
 import { READ_SCHEMA } from "./schema.js";
-import { planOf } from "./testing/plan-of.js";
+import { planOf, writeYoung } from "./testing/plan-of.js";
 import { READS } from "./tree-reads.js";
 
 jest.setTimeout(120_000);
@@ -39,13 +39,18 @@ const STATEMENTS = [
 
 await describeWithNeo4j("statements of the trees", (url) => {
   let driver: Driver;
+  let young: Awaited<ReturnType<typeof writeYoung>>;
   beforeAll(async () => {
     const database = new Database({ url });
     await migrate(database);
     await database.close();
     driver = neo4j.driver(url);
+    young = await writeYoung(driver);
   });
-  afterAll(() => driver.close());
+  afterAll(async () => {
+    await young.remove();
+    await driver.close();
+  });
 
   test.each(STATEMENTS)("%s is planned over indexes alone", async (_, text) => {
     const names = [...text.matchAll(/\$(\w+)/g)].map(([, name = ""]) => name);

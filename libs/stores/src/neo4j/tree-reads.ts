@@ -17,7 +17,7 @@ RETURN m.revision AS revision, m.purged AS purged, m.children AS children`,
 
   nodes: `
 UNWIND $ids AS id
-MATCH (n:Node {memory: $memory, id: id}) WHERE ${LIVES}
+MATCH (n:Node {memory: $memory, id: id}) USING INDEX SEEK n:Node(memory, id, born) WHERE ${LIVES}
 RETURN n.children AS children, ${NODE_COLUMNS}`,
 
   /** In the roots' order: rows of an inner query come in the order of the outer one. */
@@ -42,16 +42,16 @@ ORDER BY n.memory, n.pathKey LIMIT toInteger($limit)`,
   countChildren: {
     live: `
 UNWIND $parents AS parent
-MATCH (n:Node) WHERE n.live = $memory AND n.parent = parent.id AND n.pathKey > '' AND ${LIVES}
+MATCH (n:Node) USING INDEX SEEK n:Node(live, parent, pathKey) WHERE n.live = $memory AND n.parent = parent.id AND n.pathKey > '' AND ${LIVES}
 RETURN parent.id AS id, count(*) AS count`,
     memory: `
 UNWIND $parents AS parent
-MATCH (n:Node) WHERE n.memory = $memory AND n.pathKey STARTS WITH parent.path AND n.parent = parent.id AND ${LIVES}
+MATCH (n:Node) USING INDEX SEEK n:Node(memory, pathKey) WHERE n.memory = $memory AND n.pathKey STARTS WITH parent.path AND n.parent = parent.id AND ${LIVES}
 RETURN parent.id AS id, count(*) AS count`,
   },
 
   lastChild: `
-MATCH (n:Node) WHERE n.live = $memory AND n.parent = $parent AND n.pathKey > '' AND ${LIVES}
+MATCH (n:Node) USING INDEX SEEK n:Node(live, parent, pathKey) WHERE n.live = $memory AND n.parent = $parent AND n.pathKey > '' AND ${LIVES}
 RETURN ${NODE_COLUMNS}
 ORDER BY n.live DESC, n.parent DESC, n.pathKey DESC LIMIT 1`,
 
@@ -63,7 +63,7 @@ RETURN ${NODE_COLUMNS}
 ORDER BY n.live DESC, n.parent DESC, n.pathKey DESC LIMIT toInteger($limit)`,
 
   newestAt: `
-MATCH (n:Node) WHERE n.live = $memory AND n.type = $type AND n.pathKey STARTS WITH $path AND n.depth = toInteger($depth)
+MATCH (n:Node) USING INDEX SEEK n:Node(live, type, pathKey) WHERE n.live = $memory AND n.type = $type AND n.pathKey STARTS WITH $path AND n.depth = toInteger($depth)
   AND ${LIVES}
 RETURN ${NODE_COLUMNS}
 ORDER BY n.born DESC, n.ordinal DESC LIMIT 1`,
