@@ -164,6 +164,8 @@ describe("real answers have the shapes of the document", () => {
     await expectShape(OPERATIONS.explainQuery, "/v1/query/explain", { body });
     const explained = await expectShape(OPERATIONS.explainQuery, "/v1/query/explain", { body: { ...body, memory } });
     expect(explained.body["text"]).toEqual(expect.stringContaining("Day"));
+    const best = await bench.client.call("POST", "/v1/query/explain", { body: { query: '//Day[node~="x"]', topK: 3 } });
+    expect(best.body["text"]).toEqual(expect.stringContaining("(exact)"));
   });
 
   test("memories, jobs, keys, health, metrics and the document", async () => {

@@ -94,6 +94,12 @@ const missing = "skipped" in graph || "skipped" in points;
     expect(days.body["rows"]).not.toHaveLength(0);
   });
 
+  test("explain tells from how many candidates on a search may be approximate", async () => {
+    const body = { query: '//Day[node~="x"]', topK: 3, scorer: "similarity" };
+    const { body: explained } = await client.call("POST", "/v1/query/explain", { body });
+    expect(explained["text"]).toEqual(expect.stringContaining("approximate only from 20000 candidates on"));
+  });
+
   test("no score worker holds an insert up for its readers: queries compute what is missing, and it completes later", async () => {
     await scorer.kill();
     const memory = await client.memory({ structure: "conversation" });

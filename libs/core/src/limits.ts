@@ -187,6 +187,8 @@ export const LIMITS = {
   storeRequestsInFlight: 4,
   /** Bytes of one request that stores points: a fourth of what Qdrant accepts. */
   storeBatchBytes: 8 * 1024 * 1024,
+  /** Candidates below which a search in the vector store is exact, unless it is told otherwise (ADR 0090). */
+  exactBelow: 20_000,
   /** Texts with a term of the condition up to which a hybrid search is one request: it scores all of them, 1 to 2 ms a thousand. */
   hybridMatches: 10_000,
   /** Contexts that a filter in the vector store names; with more, several are sent. */

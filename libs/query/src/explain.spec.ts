@@ -58,6 +58,16 @@ or, if topK is not set, or the scorer is entailment:
     );
   });
 
+  test.each<[ExplainKnowledge, string]>([
+    [{ scorer: "hybrid" }, "hybrid (approximate only above a threshold of candidates)"],
+    [{ scorer: "hybrid", approximateFrom: 20_000 }, "hybrid (approximate only from 20000 candidates on)"],
+    [{ scorer: "hybrid", approximateFrom: "never" }, "hybrid (exact)"],
+    [{ scorer: "hybrid", approximateFrom: 20_000, exact: true }, "hybrid (exact)"],
+    [{ scorer: "lexical", approximateFrom: 20_000 }, "lexical (exact)"],
+  ])("says from where on a search may be approximate: %j", (knowledge, search) => {
+    expect(explained('//A[node~="x"]', { topK: 3, pushesDown: true, ...knowledge }).text).toContain(search);
+  });
+
   test("says what a costly scorer is spared", () => {
     const { text } = explained('//A[node~="x"]', { scorer: "entailment", topK: 3, pushesDown: false });
     expect(text).toContain('score node~="x" by entailment, only nodes that can still enter the result');

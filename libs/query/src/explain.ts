@@ -9,6 +9,8 @@ export interface ExplainKnowledge {
   readonly pushesDown?: boolean | undefined;
   readonly topK?: number | undefined;
   readonly exact?: boolean | undefined;
+  /** Candidates from which on a search by vectors may be approximate. */
+  readonly approximateFrom?: number | "never" | undefined;
 }
 
 /** An operator of the plan with what it reads from. */
@@ -46,6 +48,8 @@ export type ExplainedOperator =
       readonly local: string;
       readonly limit: number | undefined;
       readonly approximate: "never" | "above a threshold of candidates";
+      /** The threshold, where it is known. */
+      readonly threshold?: number;
       readonly input: ExplainedOperator;
     }
   | {
@@ -109,7 +113,8 @@ function explainEvidence(level: EvidenceLevel, input: ExplainedOperator): Explai
   return { operator: "evidence", aggregates, storeCalls: 1, input };
 }
 
-function explainSearch(search: PushDown, { topK, exact }: ExplainKnowledge): ExplainedOperator {
+function explainSearch(search: PushDown, knowledge: ExplainKnowledge): ExplainedOperator {
+  const { scorer, topK, exact, approximateFrom } = knowledge;
   const root: ExplainedOperator = { operator: "root" };
   const { prefix, axis, type } = search;
   const input: ExplainedOperator =
@@ -119,7 +124,12 @@ function explainSearch(search: PushDown, { topK, exact }: ExplainKnowledge): Exp
     step: stepsText([{ axis, type, position: undefined, comparisons: [] }]),
     local: printLocal(search),
     limit: topK,
-    approximate: exact === true ? "never" : "above a threshold of candidates",
+    ...(exact === true || approximateFrom === "never" || scorer === "lexical"
+      ? { approximate: "never" }
+      : {
+          approximate: "above a threshold of candidates",
+          ...(approximateFrom !== undefined && { threshold: approximateFrom }),
+        }),
     input,
   };
 }
@@ -190,7 +200,9 @@ function lines(operator: ExplainedOperator, knowledge: ExplainKnowledge): readon
       return [`fold weight * ${operator.predicates.join(" * ")}`, ...below(operator.input)];
     case "search": {
       const limit = operator.limit === undefined ? "the best topK" : `the best ${operator.limit}`;
-      const index = operator.approximate === "never" ? "exact" : `approximate only ${operator.approximate}`;
+      const { approximate, threshold } = operator;
+      const above = threshold === undefined ? approximate : `from ${threshold} candidates on`;
+      const index = approximate === "never" ? "exact" : `approximate only ${above}`;
       return [
         `search ${operator.step} for ${limit} by ${operator.local} with ${knowledge.scorer ?? "the memory's scorer"} (${index})`,
         ...below(operator.input),

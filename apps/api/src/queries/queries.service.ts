@@ -1,6 +1,6 @@
 import { Inject, Injectable } from "@nestjs/common";
 import type { z } from "zod";
-import { EspalierError, isId } from "#core";
+import { EspalierError, isId, LIMITS } from "#core";
 import type { Memory, MemorySchema } from "#memory";
 import { explain, limitWarnings, parse, plan, validate } from "#query";
 import { API_DEPENDENCIES, type ApiDependencies } from "../dependencies.js";
@@ -28,7 +28,7 @@ export class QueriesService {
     const warnings = memory === undefined ? [] : validate(query, await this.#schema(memory));
     const scorer = body.scorer ?? memory?.scoring.scorer;
     const knowledge = {
-      ...{ topK: body.topK, exact: body.exact },
+      ...{ topK: body.topK, exact: body.exact, approximateFrom: this.#approximateFrom() },
       ...(scorer !== undefined && { scorer, pushesDown: scorer !== "entailment" }),
     };
     return {
@@ -36,6 +36,12 @@ export class QueriesService {
       ...explain(plan(query.ast), knowledge),
       warnings: limitWarnings([...query.warnings, ...warnings]).map((warning) => ({ ...warning })),
     };
+  }
+
+  /** Files are always searched whole. */
+  #approximateFrom(): number | "never" {
+    const { distributed } = this.dependencies.config;
+    return distributed === undefined ? "never" : (distributed.qdrant.exactBelow ?? LIMITS.exactBelow);
   }
 
   #schema(memory: Memory): Promise<MemorySchema> {

@@ -1,12 +1,9 @@
 import { createHash } from "node:crypto";
 import type { Schemas } from "@qdrant/js-client-rest";
-import { EspalierError } from "#core";
+import { EspalierError, LIMITS } from "#core";
 import type { QdrantConnection, QdrantSettings } from "./connection.js";
 import { isConflict, isNotFound } from "./errors.js";
 import type { PointPayload } from "./points.js";
-
-/** Candidates from which a search may use the index: below, an exact one is about as fast (docs/adr/0090). */
-const EXACT_BELOW = 20_000;
 
 /** Names of the two vectors of a point. */
 export const DENSE = "dense";
@@ -55,7 +52,7 @@ export class Collections {
 
   constructor(
     connection: QdrantConnection,
-    { collectionPrefix = "espalier", quantization = "none", exactBelow = EXACT_BELOW }: QdrantSettings,
+    { collectionPrefix = "espalier", quantization = "none", exactBelow = LIMITS.exactBelow }: QdrantSettings,
   ) {
     this.#connection = connection;
     this.#prefix = collectionPrefix;
