@@ -87,6 +87,9 @@ async function arePackagesThere() {
   return true;
 }
 
+/** Milliseconds between tries of a download: npm's own seconds for each package are minutes of saying nothing where none can be had. */
+const SHORT_RETRIES = ["--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"];
+
 async function installPackages() {
   say("installing packages (once, and after package-lock.json changed)");
   const log = join(CACHE, "setup-packages.log");
@@ -94,12 +97,13 @@ async function installPackages() {
   const env = { ONNXRUNTIME_NODE_INSTALL_CUDA: "skip", NODE_ENV: "development" };
   // Not `npm ci`: it insists on lock entries for the optional binaries of every platform, which npm only writes where its
   // registry has them all. Versions and hashes come from the lock all the same; the lock itself is not touched.
-  const { code, output } = await run("npm", ["install", "--no-save", "--no-audit", "--no-fund"], { log, env });
+  const flags = ["--no-save", "--no-audit", "--no-fund", ...SHORT_RETRIES];
+  const { code, output } = await run("npm", ["install", ...flags], { log, env });
   if (code === null)
     throw new SetUpError("npm is not on the PATH: install it (Debian, Ubuntu: apt install npm), then run this again.");
   if (code !== 0) {
     throw new SetUpError(
-      `npm could not install the packages (${firstLine(output, /npm err(or|!) (?!code)\S/i)}): check the network and the registry that npm uses; the whole output is in ${relative(process.cwd(), log)}.`,
+      `npm could not install the packages (${firstLine(output, /npm err(or|!) (?!code)\S/i)}): check the network and the registry that npm uses (behind a proxy: README, What you need); the whole output is in ${relative(process.cwd(), log)}.`,
     );
   }
   await writeFile(PACKAGES_STAMP, sha256(await readFile(join(ROOT, "package-lock.json"), "utf8")));
