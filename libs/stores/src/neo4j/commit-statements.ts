@@ -182,7 +182,7 @@ UNWIND s.ends AS id
 MATCH (n:Node {memory: $memory, id: id}) USING INDEX SEEK n:Node(memory, id, born) WHERE n.born < s.revision AND n.died = s.revision
 SET n.died = toInteger($never)`,
   removeRows: `
-MATCH (o:Outbox) WHERE o.memory = $memory AND o.revision = toInteger($revision)
+MATCH (o:Outbox) USING INDEX SEEK o:Outbox(memory, revision) WHERE o.memory = $memory AND o.revision = toInteger($revision)
 WITH o LIMIT toInteger($limit)
 DELETE o
 RETURN count(*) AS removed`,

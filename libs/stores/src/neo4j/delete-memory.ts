@@ -17,8 +17,8 @@ const ROWS = 2_000;
 const CHUNKS = 20;
 
 /** Removes up to `$limit` rows of one kind; `condition` is one on every property of an index. */
-const removeBy = (label: string, condition: string): string => `
-MATCH (n:${label}) WHERE ${condition}
+const removeBy = (label: string, condition: string, index?: string): string => `
+MATCH (n:${label})${index === undefined ? "" : ` USING INDEX SEEK n:${label}(${index})`} WHERE ${condition}
 WITH n LIMIT toInteger($limit)
 DETACH DELETE n
 RETURN count(*) AS removed`;
@@ -44,14 +44,14 @@ SET t.time = timestamp()`,
 MATCH (t:Tombstone {key: $memory})
 DELETE t`,
 
-  nodes: removeBy("Node", "n.memory = $memory AND n.id > '' AND n.born >= 0"),
+  nodes: removeBy("Node", "n.memory = $memory AND n.id > '' AND n.born >= 0", "memory, id, born"),
   terms: removeBy("Term", "n.memory = $memory AND n.field >= '' AND n.term >= ''"),
   revisions: removeBy("Revision", "n.memory = $memory AND n.revision >= 0"),
   inbox: removeBy("Inbox", "n.memory = $memory AND n.job >= '' AND n.step >= ''"),
   blobs: removeBy("Blob", "n.memory = $memory"),
   chunks: removeBy("BlobChunk", "n.memory = $memory"),
   others: [
-    removeBy("Outbox", "n.memory = $memory AND n.revision >= 0"),
+    removeBy("Outbox", "n.memory = $memory AND n.revision >= 0", "memory, revision"),
     removeBy("Tracked", "n.memory = $memory AND n.model >= '' AND n.field >= ''"),
     removeBy("Terms", "n.memory = $memory AND n.field >= ''"),
     removeBy("SchemaEntry", "n.memory = $memory AND n.entry >= ''"),

@@ -35,13 +35,13 @@ ORDER BY field`,
 
   /** Other states of an id, after one of them. */
   statesOfId: `
-MATCH (n:Node) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
+MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
 RETURN n.id AS id, n.born AS born, n.died AS died, n.text <> '' AS hasText,
   CASE WHEN $attributes THEN n.attributes END AS attributes
 ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
 
   statesAfterId: `
-MATCH (n:Node) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
+MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
 RETURN n.id AS id, n.born AS born, n.died AS died, n.text <> '' AS hasText,
   CASE WHEN $attributes THEN n.attributes END AS attributes
 ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
@@ -49,11 +49,12 @@ ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
   /** Which of `$keys` have a row that is visible. */
   rows: `
 UNWIND $keys AS key
-MATCH (o:Outbox {key: key}) WHERE o.revision <= toInteger($revision)
+MATCH (o:Outbox {key: key}) USING INDEX SEEK o:Outbox(key) WHERE o.revision <= toInteger($revision)
 RETURN key`,
 
   pending: `
-MATCH (o:Outbox) WHERE o.memory = $memory AND o.model = $model AND o.field >= '' AND o.task >= ''
+MATCH (o:Outbox) USING INDEX SEEK o:Outbox(memory, model, field, task, path)
+WHERE o.memory = $memory AND o.model = $model AND o.field >= '' AND o.task >= ''
   AND o.path >= ''
 WITH o.memory AS memory, o.revision AS revision, count(*) AS rows, count(o.failed) AS failed
 MATCH (m:Memory {key: memory}) WHERE m.revision >= revision

@@ -47,7 +47,7 @@ LIMIT toInteger($limit)`,
   pendingAmong: `
 MATCH (m:Memory {key: $memory})
 UNWIND $keys AS key
-MATCH (o:Outbox {key: key}) WHERE o.task = 'vector' AND o.revision <= m.revision
+MATCH (o:Outbox {key: key}) USING INDEX SEEK o:Outbox(key) WHERE o.task = 'vector' AND o.revision <= m.revision
 MATCH (n:Node {memory: o.memory, id: o.id, born: o.born}) USING INDEX SEEK n:Node(memory, id, born)
 RETURN $field AS field, ${SOURCE_COLUMN}, ${KEY_COLUMNS}`,
 
@@ -81,7 +81,7 @@ OPTIONAL MATCH (n:Node {memory: $memory, id: point.id, born: toInteger(point.bor
 WITH point, n, n IS NULL OR n.died = toInteger(point.died) AS isTold
 CALL (point, isTold) {
   WITH point, isTold WHERE isTold
-  MATCH (o:Outbox {key: point.key})
+  MATCH (o:Outbox {key: point.key}) USING INDEX SEEK o:Outbox(key)
   DELETE o
 }
 CALL (point, n, isTold) {

@@ -14,7 +14,7 @@ function nextTenants(): string {
   const seeks = Array.from({ length: NEXT_TENANTS }, (_, at) => {
     const before = at === 0 ? "$after" : `tenant${at - 1}`;
     return `CALL (${at === 0 ? "" : before}) {
-  OPTIONAL MATCH (o:Outbox) WHERE o.waiting > ${before} AND o.seq >= 0
+  OPTIONAL MATCH (o:Outbox) USING INDEX SEEK o:Outbox(waiting, seq) WHERE o.waiting > ${before} AND o.seq >= 0
   RETURN o.waiting AS tenant${at} ORDER BY o.waiting, o.seq LIMIT 1
 }`;
   });
@@ -65,11 +65,11 @@ ORDER BY at`,
 
   /** The tenant of a claim that has rows. */
   tenantOfClaim: `
-MATCH (o:Outbox {claim: $claim})
+MATCH (o:Outbox {claim: $claim}) USING INDEX SEEK o:Outbox(claim)
 RETURN o.tenant AS tenant LIMIT 1`,
 
   claimed: `
-MATCH (o:Outbox {claim: $claim})
+MATCH (o:Outbox {claim: $claim}) USING INDEX SEEK o:Outbox(claim)
 SET o.due = timestamp() + toInteger($leaseMs)
 WITH o
 MATCH (m:Memory {key: o.memory})
@@ -78,29 +78,29 @@ RETURN ${ROW_COLUMNS}, ${SOURCE_COLUMN}
 ORDER BY o.seq, o.key`,
 
   release: `
-MATCH (o:Outbox {claim: $claim})
+MATCH (o:Outbox {claim: $claim}) USING INDEX SEEK o:Outbox(claim)
 SET o.due = timestamp() + toInteger($afterMs)
 REMOVE o.claim`,
 
   /** Rows of a claim, named by `$points` (id, born, field, model), are free again after `$afterMs`. */
   fail: `
-MATCH (o:Outbox {claim: $claim}) WHERE [o.id, o.born, o.field, o.model] IN $points
+MATCH (o:Outbox {claim: $claim}) USING INDEX SEEK o:Outbox(claim) WHERE [o.id, o.born, o.field, o.model] IN $points
 SET o.failures = o.failures + 1, o.due = timestamp() + toInteger($afterMs)
 REMOVE o.claim`,
 
   /** Rows of a claim, named by `$points`, are given up. */
   giveUp: `
-MATCH (o:Outbox {claim: $claim}) WHERE [o.id, o.born, o.field, o.model] IN $points
+MATCH (o:Outbox {claim: $claim}) USING INDEX SEEK o:Outbox(claim) WHERE [o.id, o.born, o.field, o.model] IN $points
 SET o.failures = o.failures + 1, o.failed = $code, o.error = $message
 REMOVE o.claim, o.waiting`,
 
   /** A tenant with rows that were given up. */
   tenantOfFailed: `
-MATCH (o:Outbox) WHERE o.failed >= ''
+MATCH (o:Outbox) USING INDEX SEEK o:Outbox(failed) WHERE o.failed >= ''
 RETURN o.tenant AS tenant LIMIT 1`,
 
   retryTenant: `
-MATCH (o:Outbox) WHERE o.failed >= '' AND o.tenant = $tenant
+MATCH (o:Outbox) USING INDEX SEEK o:Outbox(failed) WHERE o.failed >= '' AND o.tenant = $tenant
 WITH o LIMIT toInteger($limit)
 SET o.waiting = o.tenant, o.due = 0, o.failures = 0
 REMOVE o.failed, o.error

@@ -60,12 +60,12 @@ RETURN t.done AS done, t.id AS id, t.born AS born`,
 
   /** More states of the id that a page ended in. */
   statesOfId: `
-MATCH (n:Node) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
+MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
 RETURN n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes
 ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
 
   statesAfterId: `
-MATCH (n:Node) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
+MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
 RETURN n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes
 ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
 
@@ -95,7 +95,8 @@ SET m.locked = true
 RETURN m.key AS key`,
 
   removeRows: `
-MATCH (o:Outbox) WHERE o.memory = $memory AND o.model = $model AND o.field >= '' AND o.task >= '' AND o.path >= ''
+MATCH (o:Outbox) USING INDEX SEEK o:Outbox(memory, model, field, task, path)
+WHERE o.memory = $memory AND o.model = $model AND o.field >= '' AND o.task >= '' AND o.path >= ''
 WITH o LIMIT toInteger($limit)
 DELETE o
 RETURN count(*) AS removed`,

@@ -35,13 +35,13 @@ RETURN t.since AS since, t.id AS id, t.born AS born`,
 
   /** More states of the id that a page ended in. Attributes are those of what was live at `$since`. */
   statesOfId: `
-MATCH (n:Node) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
+MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
 RETURN n.id AS id, n.born AS born,
   CASE WHEN n.born <= toInteger($since) AND n.died > toInteger($since) THEN n.attributes END AS source
 ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
 
   statesAfterId: `
-MATCH (n:Node) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
+MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
 RETURN n.id AS id, n.born AS born,
   CASE WHEN n.born <= toInteger($since) AND n.died > toInteger($since) THEN n.attributes END AS source
 ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,

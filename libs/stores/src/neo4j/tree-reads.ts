@@ -29,11 +29,11 @@ RETURN n.children AS children, ${NODE_COLUMNS}`,
   /** `$low` and `$high` bound the paths below the parent. */
   children: {
     live: `
-MATCH (n:Node) WHERE n.live = $memory AND n.parent = $parent AND n.pathKey > $low AND ${LIVES}
+MATCH (n:Node) USING INDEX SEEK n:Node(live, parent, pathKey) WHERE n.live = $memory AND n.parent = $parent AND n.pathKey > $low AND ${LIVES}
 RETURN n.children AS children, ${NODE_COLUMNS}
 ORDER BY n.live, n.parent, n.pathKey LIMIT toInteger($limit)`,
     memory: `
-MATCH (n:Node) WHERE n.memory = $memory AND n.pathKey > $low AND n.pathKey < $high AND n.parent = $parent AND ${LIVES}
+MATCH (n:Node) USING INDEX SEEK n:Node(memory, pathKey) WHERE n.memory = $memory AND n.pathKey > $low AND n.pathKey < $high AND n.parent = $parent AND ${LIVES}
 RETURN n.children AS children, ${NODE_COLUMNS}
 ORDER BY n.memory, n.pathKey LIMIT toInteger($limit)`,
   },
@@ -57,7 +57,7 @@ ORDER BY n.live DESC, n.parent DESC, n.pathKey DESC LIMIT 1`,
 
   /** Children before a path whose attribute, or metadata entry, of a name is a value; backwards. */
   childrenBy: `
-MATCH (n:Node) WHERE n.live = $memory AND n.parent = $parent AND n.pathKey < $before
+MATCH (n:Node) USING INDEX SEEK n:Node(live, parent, pathKey) WHERE n.live = $memory AND n.parent = $parent AND n.pathKey < $before
   AND n.type = $type AND n[$property] = $value AND ${LIVES}
 RETURN ${NODE_COLUMNS}
 ORDER BY n.live DESC, n.parent DESC, n.pathKey DESC LIMIT toInteger($limit)`,
@@ -69,7 +69,7 @@ RETURN ${NODE_COLUMNS}
 ORDER BY n.born DESC, n.ordinal DESC LIMIT 1`,
 
   scan: `
-MATCH (n:Node) WHERE n.live = $memory AND n.pathKey > $low AND ${LIVES}
+MATCH (n:Node) USING INDEX SEEK n:Node(live, pathKey) WHERE n.live = $memory AND n.pathKey > $low AND ${LIVES}
 RETURN ${NODE_COLUMNS}
 ORDER BY n.live, n.pathKey LIMIT toInteger($limit)`,
 } as const;
@@ -78,7 +78,7 @@ function subtreesBy(owner: "live" | "memory"): string {
   return `
 UNWIND $roots AS root
 CALL (root) {
-  MATCH (n:Node) WHERE n.${owner} = $memory AND n.pathKey STARTS WITH root.path AND ${LIVES}
+  MATCH (n:Node) USING INDEX SEEK n:Node(${owner}, pathKey) WHERE n.${owner} = $memory AND n.pathKey STARTS WITH root.path AND ${LIVES}
   RETURN n ORDER BY n.${owner}, n.pathKey LIMIT toInteger($limit)
 }
 RETURN root.id AS root, ${NODE_COLUMNS}
