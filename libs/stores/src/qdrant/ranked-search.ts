@@ -84,33 +84,25 @@ export async function rankedSearch(
 async function isFoundIn(running: Running, wider: WiderFilter | undefined): Promise<boolean> {
   if (wider === undefined) return false;
   const first = running.limit === Infinity ? 0 : running.limit + EXTRA_ROWS;
-  const rows = await surelyBest(running, wider, Math.min(Math.max(FIRST_ROWS, first), LIMITS.storeRows));
-  rows?.forEach((row) => {
-    running.best.offer(row);
-  });
-  return rows !== undefined;
+  return isSurelyFound(running, wider, Math.min(Math.max(FIRST_ROWS, first), LIMITS.storeRows));
 }
 
 /** Offers the best of one filter. */
 async function findIn(running: Running, filter: PointFilter): Promise<void> {
   const first = running.limit === Infinity ? FIRST_ROWS : running.limit + EXTRA_ROWS;
   for (let asked = Math.min(first, LIMITS.storeRows); ; asked = Math.min(asked * GROWTH, LIMITS.storeRows)) {
-    const rows = await surelyBest(running, { filter }, asked);
-    rows?.forEach((row) => {
-      running.best.offer(row);
-    });
-    if (rows !== undefined) return;
+    if (await isSurelyFound(running, { filter }, asked)) return;
     if (asked === LIMITS.storeRows) return findInPages({ ...running, exact: true }, filter);
   }
 }
 
-/** The best of one filter in rank order, `limit` or all of them; undefined if so many rows do not tell. */
-async function surelyBest(
+/** Offers the best of one filter, `limit` or all of them; nothing, and false, if so many rows do not tell. */
+async function isSurelyFound(
   running: Running,
   { filter, accepts }: Partial<WiderFilter> & Pick<WiderFilter, "filter">,
   asked: number,
-): Promise<readonly Row[] | undefined> {
-  const { limit, selection } = running;
+): Promise<boolean> {
+  const { best, limit, selection } = running;
   const { points, above } = await ask(running, filter, asked);
   const found = points
     .map(rowOf)
@@ -124,7 +116,8 @@ async function surelyBest(
   const last = roundRelevance(points.at(-1)?.score ?? 0);
   const kept = rows[limit - 1];
   const isSure = points.length < asked || last <= above || (kept !== undefined && kept.value > last);
-  return isSure ? rows : undefined;
+  if (isSure) for (const row of rows) best.offer(row);
+  return isSure;
 }
 
 /**
