@@ -10,14 +10,10 @@ import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { rowKey } from "./outbox-rows.js";
 import { textOf } from "./source-columns.js";
 import { sweepAbandoned } from "./staged-states.js";
+import { type StatePosition, statesAfter, statesInOrder } from "./states-in-order.js";
 
 /** States in one page of a whole walk. */
 const PAGE_STATES = 2_000;
-
-interface StatePosition {
-  readonly id: string;
-  readonly born: number;
-}
 
 interface Page {
   readonly points: readonly StoredPoint[];
@@ -33,18 +29,8 @@ OPTIONAL MATCH (t:Tracked {memory: m.key, model: $model}) WHERE t.field >= ''
 RETURN m.revision AS revision, t.field AS field
 ORDER BY field`,
 
-  /** Other states of an id, after one of them. */
-  statesOfId: `
-MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
-RETURN n.id AS id, n.born AS born, n.died AS died, n.text <> '' AS hasText,
-  CASE WHEN $attributes THEN n.attributes END AS attributes
-ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
-
-  statesAfterId: `
-MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
-RETURN n.id AS id, n.born AS born, n.died AS died, n.text <> '' AS hasText,
-  CASE WHEN $attributes THEN n.attributes END AS attributes
-ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
+  ...statesInOrder(`n.id AS id, n.born AS born, n.died AS died, n.text <> '' AS hasText,
+  CASE WHEN $attributes THEN n.attributes END AS attributes`),
 
   /** Which of `$keys` have a row that is visible. */
   rows: `
@@ -120,7 +106,12 @@ async function readPage(database: Database, { scope, model, after, limit }: Page
     if (fields.length === 0) return { points: [] };
     const states = Math.max(1, Math.floor(limit / fields.length));
     const attributes = fields.some((field) => field !== NODE_FIELD);
-    const rows = await readStates(transaction, { memory, ...after, attributes, limit: states });
+    const rows = await statesAfter<StateColumns>(transaction, EXPECTED, {
+      memory,
+      ...after,
+      attributes,
+      limit: states,
+    });
     const points = rows.filter(({ born }) => born <= revision).flatMap((state) => pointsOf(state, fields, revision));
     const last = rows.at(-1);
     return {
@@ -134,16 +125,6 @@ interface StateColumns extends StatePosition {
   readonly died: number;
   readonly hasText: boolean;
   readonly attributes: string | null;
-}
-
-async function readStates(
-  transaction: Transaction,
-  read: { readonly memory: string; readonly attributes: boolean; readonly limit: number } & StatePosition,
-): Promise<readonly StateColumns[]> {
-  const ofId = await transaction.run<StateColumns>(EXPECTED.statesOfId, { ...read });
-  const limit = read.limit - ofId.length;
-  if (limit === 0) return ofId;
-  return [...ofId, ...(await transaction.run<StateColumns>(EXPECTED.statesAfterId, { ...read, limit }))];
 }
 
 /** An end that is not committed has not come. */

@@ -28,8 +28,9 @@ import { leftModel } from "../distributed/left-model.js";
 import type { Database, Transaction } from "./database.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { OUTBOX_ROWS, rowsOf, type TrackedField } from "./outbox-rows.js";
-import { type FieldState, stateOf, type StateColumns } from "./state-columns.js";
+import { stateOf, type StateColumns } from "./state-columns.js";
 import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
+import { statesAfter, statesInOrder } from "./states-in-order.js";
 
 /** States in one transaction of a tracker: about 100 ms. */
 const PAGE_STATES = 1_000;
@@ -58,16 +59,9 @@ RETURN t.done AS done`,
 MATCH (t:Tracked {memory: $memory, model: $model, field: $field})
 RETURN t.done AS done, t.id AS id, t.born AS born`,
 
-  /** More states of the id that a page ended in. */
-  statesOfId: `
-MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
-RETURN n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes
-ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
-
-  statesAfterId: `
-MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
-RETURN n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes
-ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
+  ...statesInOrder(
+    `n.id AS id, n.born AS born, n.pathKey AS pathKey, n.text AS text, n.tokens AS tokens, n.attributes AS attributes`,
+  ),
 
   fields: `
 MATCH (m:Memory {key: $memory})
@@ -151,24 +145,14 @@ async function trackPage(transaction: Transaction, scope: MemoryScope, of: Track
   );
   if (cursor === undefined) return false;
   if (cursor.done) return true;
-  const states = await statesAfter(transaction, { memory, ...cursor, limit: PAGE_STATES });
+  const found = await statesAfter<StateColumns>(transaction, TRACKING, { memory, ...cursor, limit: PAGE_STATES });
+  const states = found.map(stateOf);
   const rows = rowsOf(memory, states, { tracked: [of], task: "vector" });
   await transaction.run(OUTBOX_ROWS.write, { tenant: scope.tenant, memory, rows });
   const last = states.at(-1) ?? cursor;
   const isDone = states.length < PAGE_STATES;
   await transaction.run(TRACKING.move, { ...named, id: last.id, born: last.born, done: isDone });
   return isDone;
-}
-
-/** States after (id, born), of revisions that are not committed too, by id and born. */
-async function statesAfter(
-  transaction: Transaction,
-  after: { readonly memory: string; readonly id: string; readonly born: number; readonly limit: number },
-): Promise<readonly FieldState[]> {
-  const ofId = await transaction.run<StateColumns>(TRACKING.statesOfId, after);
-  const limit = after.limit - ofId.length;
-  const others = limit === 0 ? [] : await transaction.run<StateColumns>(TRACKING.statesAfterId, { ...after, limit });
-  return [...ofId, ...others].map(stateOf);
 }
 
 /** Models that the memory has left and that are still tracked. */

@@ -18,6 +18,7 @@ import type { Transaction } from "./database.js";
 import { LEDGER } from "./ledger-statements.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { textOf } from "./source-columns.js";
+import { type StatePosition, statesAfter, statesInOrder } from "./states-in-order.js";
 
 /** States in one page: about 100 ms, for which commits of the memory wait. */
 const PAGE_STATES = 1_000;
@@ -33,18 +34,9 @@ MERGE (t:Terms {memory: $memory, field: $field})
 ON CREATE SET t.documents = 0, t.since = toInteger($revision), t.id = '', t.born = 0
 RETURN t.since AS since, t.id AS id, t.born AS born`,
 
-  /** More states of the id that a page ended in. Attributes are those of what was live at `$since`. */
-  statesOfId: `
-MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id = $id AND n.born > toInteger($born)
-RETURN n.id AS id, n.born AS born,
-  CASE WHEN n.born <= toInteger($since) AND n.died > toInteger($since) THEN n.attributes END AS source
-ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
-
-  statesAfterId: `
-MATCH (n:Node) USING INDEX SEEK n:Node(memory, id, born) WHERE n.memory = $memory AND n.id > $id AND n.born >= 0
-RETURN n.id AS id, n.born AS born,
-  CASE WHEN n.born <= toInteger($since) AND n.died > toInteger($since) THEN n.attributes END AS source
-ORDER BY n.memory, n.id, n.born LIMIT toInteger($limit)`,
+  /** Attributes are those of what was live at `$since`. */
+  ...statesInOrder(`n.id AS id, n.born AS born,
+  CASE WHEN n.born <= toInteger($since) AND n.died > toInteger($since) THEN n.attributes END AS source`),
 
   move: `
 MATCH (t:Terms {memory: $memory, field: $field})
@@ -52,11 +44,6 @@ SET t.documents = t.documents + toInteger($documents), t.id = $id, t.born = toIn
 WITH t WHERE $done
 REMOVE t.since, t.id, t.born`,
 } as const;
-
-interface StatePosition {
-  readonly id: string;
-  readonly born: number;
-}
 
 interface CountedState extends StatePosition {
   /** Attributes as JSON; null: not to be counted. */
@@ -78,7 +65,7 @@ export async function countPage(
     ...{ ...named, revision },
   });
   if (begun === undefined || begun.since === null) return { isDone: true, model };
-  const states = await statesAfter(transaction, { ...named, ...begun, limit: PAGE_STATES });
+  const states = await statesAfter<CountedState>(transaction, COUNTING, { ...named, ...begun, limit: PAGE_STATES });
   const { read, documents, terms } = countStates(states, field);
   for (let start = 0; start < terms.length; start += STATEMENT_ROWS) {
     await transaction.run(COMMIT.countTerms, { ...named, terms: terms.slice(start, start + STATEMENT_ROWS) });
@@ -87,17 +74,6 @@ export async function countPage(
   const isDone = read === states.length && states.length < PAGE_STATES;
   await transaction.run(COUNTING.move, { ...named, id, born, documents, done: isDone });
   return { isDone, model };
-}
-
-/** States of all revisions after (id, born), by id and born. */
-async function statesAfter(
-  transaction: Transaction,
-  after: Readonly<Record<string, unknown>> & { readonly limit: number },
-): Promise<readonly CountedState[]> {
-  const ofId = await transaction.run<CountedState>(COUNTING.statesOfId, after);
-  const limit = after.limit - ofId.length;
-  if (limit === 0) return ofId;
-  return [...ofId, ...(await transaction.run<CountedState>(COUNTING.statesAfterId, { ...after, limit }))];
 }
 
 /** As many of the states as have PAGE_TERMS, and the one with which they have. */
