@@ -5,8 +5,8 @@ import { growTree, type GrownTree } from "./grow-tree.js";
 import type { StoreEngine } from "./store-engine.js";
 
 /** Memories of one size are made until they have so many nodes together: what is over in a moment is measured often. */
-const NODES = 50_000;
-const MOST = 10;
+const NODES = 100_000;
+const MOST = 20;
 /** Of a memory that is made to warm up. */
 const WARM_UP_NODES = 1_000;
 
@@ -64,6 +64,8 @@ async function growWithCopy(
   const tree = await growTree(engine, size);
   try {
     await tree.copy.check();
+    // What the deletion of the memory before left to do would fall upon who writes first.
+    await engine.search?.settled();
     const points = engine.search && (await growPoints(engine.search, tree));
     await tree.copy.check();
     return { tree, points };

@@ -51,9 +51,10 @@ export class QdrantByHand {
     });
   }
 
-  /** Waits until the graphs are made. */
+  /** Waits until the graphs are made; there are none before the first point. */
   async settled(): Promise<boolean> {
-    const name = await this.#collection();
+    const [name] = await this.#collections();
+    if (name === undefined) return true;
     const deadline = performance.now() + SETTLE_MS;
     while (performance.now() < deadline) {
       if ((await this.#client.getCollection(name)).status === "green") return true;

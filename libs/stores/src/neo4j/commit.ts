@@ -32,7 +32,7 @@ import { ENDED_BATCH, purgeEnded, unlinkEnded } from "./ended-states.js";
 import { findStates } from "./find-states.js";
 import { memoryKey, memoryNotFound } from "./memory-key.js";
 import { NEVER, propertiesOf } from "./node-rows.js";
-import { OUTBOX_ROWS, rowsOf, type TrackedField } from "./outbox-rows.js";
+import { type NewRow, OUTBOX_ROWS, rowsOf, type TrackedField } from "./outbox-rows.js";
 import { StagedWait, sweepStaged } from "./staged-states.js";
 import { LOCK_TENANT, lockOf } from "./tenant-lock.js";
 
@@ -295,16 +295,15 @@ class Commit {
     const born = states.map((state) => ({ ...state, born: revision }));
     const [tracked] = await Promise.all([tracking, creating, linking]);
     const waits = { job: this.change.inbox.job, model };
-    await this.#writeRows(transaction, rowsOf(memory, born, { tracked, task: "vector", waits }));
+    await this.#writeRows(transaction, OUTBOX_ROWS.create, rowsOf(memory, born, { tracked, task: "vector", waits }));
   }
 
   #tracked(transaction: Transaction): Promise<readonly TrackedField[]> {
     return transaction.run<TrackedField>(OUTBOX_ROWS.tracked, { memory: this.#memory });
   }
 
-  async #writeRows(transaction: Transaction, rows: ReturnType<typeof rowsOf>): Promise<void> {
-    const named = { tenant: this.scope.tenant };
-    await this.#inParts(transaction, OUTBOX_ROWS.write, "rows", rows, named);
+  async #writeRows(transaction: Transaction, statement: string, rows: readonly NewRow[]): Promise<void> {
+    await this.#inParts(transaction, statement, "rows", rows, { tenant: this.scope.tenant });
   }
 
   /** What makes the revision visible, in the order in which it must be done. */
@@ -339,7 +338,8 @@ class Commit {
     // Whether a row of the state still waits must stay as it is found until the end.
     await transaction.run(LOCK_TENANT, { lock: lockOf(this.scope.tenant) });
     const tracked = await this.#tracked(transaction);
-    await this.#writeRows(transaction, rowsOf(this.#memory, states, { tracked, task: "payload", revision }));
+    const rows = rowsOf(this.#memory, states, { tracked, task: "payload", revision });
+    await this.#writeRows(transaction, OUTBOX_ROWS.write, rows);
   }
 
   /** From now on counts how long readers may still need the ended states in the indexes of the head. */

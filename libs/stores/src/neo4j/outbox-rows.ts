@@ -25,8 +25,16 @@ export interface NewRow extends StateRef, TrackedField {
 
 /** Parts of a millisecond that a `seq` can tell apart: what a 64-bit float has left beside the milliseconds since 1970. */
 const SEQ_PARTS = 4_096;
+/**
+ * All times are the server's milliseconds, and so is `seq`, with a fraction that grows with the tokens: of rows of one moment,
+ * as those of an insert, claims have texts of one length. A model pads the texts of a call to the longest.
+ */
+const SEQ = `timestamp() + CASE WHEN row.tokens < ${SEQ_PARTS} THEN row.tokens ELSE ${SEQ_PARTS - 1} END / ${SEQ_PARTS}.0`;
 
-/** What a transaction that writes states or ends them does for the outbox. */
+/**
+ * What a transaction that writes states or ends them does for the outbox. `waiting` holds the tenant until the row is given up,
+ * so that the indexes that claims walk hold no other rows.
+ */
 export const OUTBOX_ROWS = {
   /**
    * `$memory`: fields that are tracked. Read after the memory's node was locked (outbox-tracking.ts says why).
@@ -35,19 +43,23 @@ export const OUTBOX_ROWS = {
 MATCH (t:Tracked {memory: $memory}) WHERE t.model >= '' AND t.field >= ''
 RETURN t.model AS model, t.field AS field`,
 
+  /** `$tenant`, `$memory`, `$rows`: writes rows of states that this transaction begins, so that none of them can be there. */
+  create: `
+UNWIND $rows AS row
+CREATE (:Outbox {key: row.key, tenant: $tenant, memory: $memory, id: row.id, born: toInteger(row.born), model: row.model,
+  field: row.field, path: row.path, revision: toInteger(row.revision), job: row.job, seq: ${SEQ}, task: row.task,
+  tokens: toInteger(row.tokens), waiting: $tenant, due: 0, failures: 0})`,
+
   /**
    * `$tenant`, `$memory`, `$rows`: writes rows and answers how many were `added`. One that is there stays as it is, but for a
-   * `payload` row whose point was found to be missing: it becomes a `vector` row. `waiting` holds the tenant until the row is
-   * given up, so that the indexes that claims walk hold no other rows. All times are the server's milliseconds, and so is `seq`, with
-   * a fraction that grows with the tokens: of rows of one moment, as those of an insert, claims have texts of one length. A model
-   * pads the texts of a call to the longest.
+   * `payload` row whose point was found to be missing: it becomes a `vector` row.
    */
   write: `
 UNWIND $rows AS row
 MERGE (o:Outbox {key: row.key})
 ON CREATE SET o.changed = true, o.tenant = $tenant, o.memory = $memory, o.id = row.id, o.born = toInteger(row.born),
-  o.model = row.model, o.field = row.field, o.path = row.path, o.revision = toInteger(row.revision), o.job = row.job,
-  o.seq = timestamp() + CASE WHEN row.tokens < ${SEQ_PARTS} THEN row.tokens ELSE ${SEQ_PARTS - 1} END / ${SEQ_PARTS}.0
+  o.model = row.model, o.field = row.field, o.path = row.path, o.revision = toInteger(row.revision),
+  o.seq = ${SEQ}
 ON MATCH SET o.changed = CASE WHEN o.task = 'payload' AND row.task = 'vector' THEN true END
 WITH o, row WHERE o.changed
 REMOVE o.changed, o.claim, o.failed, o.error

@@ -135,7 +135,7 @@ await describeWithNeo4j("Neo4j", (uri) => {
         waits: { job: "job_unseen", model: MODEL },
       });
       await database.write((transaction) =>
-        transaction.run(OUTBOX_ROWS.write, { tenant: scope.tenant, memory: memoryKey(scope), rows }),
+        transaction.run(OUTBOX_ROWS.create, { tenant: scope.tenant, memory: memoryKey(scope), rows }),
       );
       const jobs = [{ tenant: scope.tenant, job: "job_unseen" }];
       expect(await outbox.claim(scope.tenant, { ...LEASE, id: randomUUID() })).toEqual([]);
