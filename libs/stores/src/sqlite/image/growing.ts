@@ -1,5 +1,5 @@
 /** The typed arrays that images are made of. */
-type Numbers = Float64Array | Float32Array | Int32Array;
+type Numbers = Float64Array | Int32Array;
 
 /** A typed array that grows by a quarter when it is full: rows come after each other, and memory is what images spend. */
 export class Growing<T extends Numbers> {
@@ -30,14 +30,6 @@ export class Growing<T extends Numbers> {
     this.#reserve(1);
     this.#values[this.#length] = value;
     this.#length += 1;
-  }
-
-  /** Appends the numbers that are kept as these bytes. */
-  pushBytes(bytes: Uint8Array): void {
-    const size = this.#values.BYTES_PER_ELEMENT;
-    this.#reserve(bytes.byteLength / size);
-    new Uint8Array(this.#values.buffer).set(bytes, this.#length * size);
-    this.#length += bytes.byteLength / size;
   }
 
   #reserve(more: number): void {

@@ -13,6 +13,7 @@ import type { MemoryHead } from "../memories.js";
 import type { VectorSet } from "../vector-sets.js";
 import { KeyTable } from "./key-table.js";
 import { PostingLists } from "./posting-lists.js";
+import { VectorArray } from "./vector-array.js";
 import { VectorMatrix } from "./vector-matrix.js";
 
 /** Bytes that the keys of a node take, about. */
@@ -62,17 +63,18 @@ export class MemoryImages {
     set: VectorSet,
     size: ReadSize,
   ): { readonly image: MemoryImage; readonly matrix: VectorMatrix } | undefined {
+    if (!VectorArray.fits(set.dimension, set.live)) return undefined;
     const held = this.#images?.get(memory.row)?.matrices.get(set.id);
     if (held === undefined && !this.#pays(`vectors ${set.id}`, memory, size)) return undefined;
     const needed = memory.nodes * NODE_BYTES + set.live * set.dimension * Float32Array.BYTES_PER_ELEMENT;
     const image = this.#current(connection, memory, size.revision, needed);
     if (image === undefined) return undefined;
     if (!image.matrices.has(set.id)) forgetDeletedSets(connection, memory, image);
-    const matrix = image.matrices.get(set.id) ?? new VectorMatrix(image.keys, set);
-    matrix.catchUp(connection);
-    image.matrices.set(set.id, matrix);
+    const matrix = image.matrices.get(set.id) ?? VectorMatrix.make(image.keys, set);
+    matrix?.catchUp(connection);
+    if (matrix !== undefined) image.matrices.set(set.id, matrix);
     this.#images?.set(memory.row, image);
-    return { image, matrix };
+    return matrix && { image, matrix };
   }
 
   /** Forgets a memory that is gone. */

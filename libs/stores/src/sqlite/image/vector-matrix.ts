@@ -1,11 +1,10 @@
-import { inverseLength, Query } from "../../cosine.js";
 import { BestFirst } from "../../best-first.js";
 import { roundRelevance } from "#core";
 import type { Connection } from "../connection.js";
 import type { VectorSet } from "../vector-sets.js";
-import { vectorOf } from "../vector-sets.js";
 import { Growing } from "./growing.js";
 import type { KeyTable, Selection } from "./key-table.js";
+import { VectorArray } from "./vector-array.js";
 
 /** A state of a search's result. */
 export interface FoundState {
@@ -20,25 +19,30 @@ const ROUNDING = 1e-6;
 
 /** The vectors of a set side by side, one slot each, in the order in which they were written. */
 export class VectorMatrix {
-  readonly #vectors: Growing<Float32Array>;
-  readonly #inverse: Growing<Float64Array>;
+  readonly #vectors: VectorArray;
   /** Slot -> ordinal. */
   readonly #ordinals: Growing<Int32Array>;
   /** Ordinal -> slot, -1 where there is none. */
   readonly #slots = new Growing((capacity) => new Int32Array(capacity), 0);
   #sequence = 0;
 
-  constructor(
+  private constructor(
     private readonly keys: KeyTable,
     private readonly set: VectorSet,
+    vectors: VectorArray,
   ) {
-    this.#vectors = new Growing((capacity) => new Float32Array(capacity), set.live * set.dimension);
-    this.#inverse = new Growing((capacity) => new Float64Array(capacity), set.live);
+    this.#vectors = vectors;
     this.#ordinals = new Growing((capacity) => new Int32Array(capacity), set.live);
   }
 
+  /** Undefined where there is no room for the vectors. */
+  static make(keys: KeyTable, set: VectorSet): VectorMatrix | undefined {
+    const vectors = VectorArray.make(set.dimension, set.live);
+    return vectors && new VectorMatrix(keys, set, vectors);
+  }
+
   get bytes(): number {
-    return this.#vectors.bytes + this.#inverse.bytes + this.#ordinals.bytes + this.#slots.bytes;
+    return this.#vectors.bytes + this.#ordinals.bytes + this.#slots.bytes;
   }
 
   /** Reads the vectors that were written since; after the keys have caught up. */
@@ -50,22 +54,22 @@ export class VectorMatrix {
       [this.set.id, this.#sequence],
     );
     for (const [sequence, state, vector] of rows) {
-      this.#sequence = sequence;
       const ordinal = this.keys.ordinalOf(state);
       if (ordinal !== undefined) this.#put(ordinal, vector);
+      this.#sequence = sequence;
     }
   }
 
   /** Cosine per ordinal; NaN where there is no vector. */
   scores(vector: Float32Array, ordinals: Int32Array): Float64Array {
     const slots = ordinals.map((ordinal) => this.#slots.values[ordinal] ?? -1);
-    return new Query(vector).cosines(this.#vectors.values, this.#inverse.values, slots);
+    return this.#vectors.cosines(vector, slots);
   }
 
   /** The best of a selection; values of 0 are left out. O(states of the selection). */
   topK(vector: Float32Array, selection: Selection, limit: number): readonly FoundState[] {
     const slots = this.#slotsOf(selection);
-    const cosines = new Query(vector).cosines(this.#vectors.values, this.#inverse.values, slots);
+    const cosines = this.#vectors.cosines(vector, slots);
     const best = new BestFirst<FoundState>(limit);
     let threshold = best.threshold;
     for (let at = 0; at < slots.length; at += 1) {
@@ -102,17 +106,13 @@ export class VectorMatrix {
   }
 
   #put(ordinal: number, bytes: Uint8Array): void {
-    const { dimension } = this.set;
     const known = this.#slots.values[ordinal] ?? -1;
     if (known >= 0) {
-      this.#vectors.values.set(vectorOf(bytes), known * dimension);
-      this.#inverse.values[known] = inverseLength(this.#vectors.values, known * dimension, dimension);
+      this.#vectors.set(known, bytes);
       return;
     }
-    const slot = this.#ordinals.length;
-    this.#slots.values[ordinal] = slot;
+    this.#vectors.push(bytes);
+    this.#slots.values[ordinal] = this.#ordinals.length;
     this.#ordinals.push(ordinal);
-    this.#vectors.pushBytes(bytes);
-    this.#inverse.push(inverseLength(this.#vectors.values, slot * dimension, dimension));
   }
 }

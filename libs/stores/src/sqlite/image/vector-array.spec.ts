@@ -1,0 +1,65 @@
+import { expect, test } from "@jest/globals";
+import fc from "fast-check";
+import { holdsFor } from "../../contract/seed.js";
+import { inverseLength, Query } from "../../cosine.js";
+import { VectorArray } from "./vector-array.js";
+
+const bytesOf = (vector: Float32Array): Uint8Array => new Uint8Array(vector.buffer);
+
+function made(vectors: readonly Float32Array[], capacity = vectors.length): VectorArray {
+  const array = VectorArray.make(vectors[0]?.length ?? 1, capacity);
+  if (array === undefined) throw new Error("There is room.");
+  for (const vector of vectors) array.push(bytesOf(vector));
+  return array;
+}
+
+const cosineOf = (query: Query, vector: Float32Array): number =>
+  query.cosine(vector, 0, inverseLength(vector, 0, vector.length));
+
+const cases = fc.integer({ min: 1, max: 21 }).chain((dimension) => {
+  const vector = fc.float32Array({ minLength: dimension, maxLength: dimension, noNaN: true, min: -9, max: 9 });
+  return fc.record({
+    vectors: fc.array(vector, { minLength: 1, maxLength: 9 }),
+    own: vector,
+    slots: fc.array(fc.integer({ min: -1, max: 8 }), { maxLength: 30 }),
+  });
+});
+
+test("cosines of slots have the bits of those of single vectors, whatever the dimension", async () => {
+  await holdsFor(500, cases, async ({ vectors, own, slots }) => {
+    const array = made(vectors);
+    const known = slots.filter((slot) => slot < vectors.length);
+    const query = new Query(own);
+    const expected = known.map((slot) => (slot < 0 ? Number.NaN : cosineOf(query, vectors[slot]!)));
+    expect([...array.cosines(own, Int32Array.from(known))]).toEqual(expected);
+  });
+});
+
+test("more slots than are computed at once, of an array that has grown and of which a vector was replaced", () => {
+  const vectors = Array.from({ length: 2_500 }, (_, index) =>
+    Float32Array.from({ length: 33 }, (_, at) => Math.sin(index + at * at)),
+  );
+  const array = made(vectors, 10);
+  const later = Float32Array.from({ length: 33 }, (_, at) => Math.cos(at));
+  array.set(1_024, bytesOf(later));
+  vectors[1_024] = later;
+  const query = new Query(vectors[7]!);
+  const slots = Int32Array.from({ length: 2_500 }, (_, index) => 2_499 - index);
+  const expected = vectors.toReversed().map((vector) => cosineOf(query, vector));
+  expect([...array.cosines(vectors[7]!, slots)]).toEqual(expected);
+  expect(array.length).toBe(2_500);
+  expect(array.bytes).toBeGreaterThan(2_500 * 33 * 4);
+  expect(array.bytes).toBeLessThan(2 * 2_500 * 36 * 4);
+});
+
+test("an array without vectors has no cosines", () => {
+  const array = VectorArray.make(8, 0);
+  expect(array?.cosines(new Float32Array(8).fill(1), Int32Array.of(-1, -1))).toEqual(
+    Float64Array.of(Number.NaN, Number.NaN),
+  );
+});
+
+test("an array that would be larger than addresses reach does not fit", () => {
+  expect(VectorArray.fits(384, 2_000_000)).toBe(true);
+  expect(VectorArray.fits(384, 2_200_000)).toBe(false);
+});
