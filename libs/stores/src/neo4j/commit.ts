@@ -16,6 +16,7 @@
  * If a writer dies between, its `(:Staged)` tell the next writer of the memory, or its maintenance, what to take back; while
  * they are young, by the server's clock, it waits. A writer that was taken for dead finds its `(:Staged)` gone and stops.
  */
+import { setImmediate } from "node:timers/promises";
 import { EspalierError, type MemoryScope, RETENTION_SECONDS } from "#core";
 import type { ChangeSet, CommitResult } from "#memory";
 import {
@@ -61,6 +62,14 @@ interface Plan {
   readonly terms: Map<number, TermCounts>;
   /** The first batch that has a term, by field and term. */
   readonly firstBatches: Map<string, number>;
+  /** Rows of the batch that is next, or was last. */
+  readonly rows: Map<number, StateRows>;
+}
+
+/** What `createStates` and `linkStates` take. */
+interface StateRows {
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+  readonly links: readonly { readonly id: string; readonly parent: string; readonly born: number }[];
 }
 
 /** How the first transaction of an attempt ended. */
@@ -166,7 +175,7 @@ class Commit {
     const written = await this.#ownBatches(transaction, plan);
     if (written.has(batch)) return;
     const ended = this.#endedOf(plan, batch);
-    await Promise.all([this.#writeStates(transaction, plan, batch), this.#prepareTerms(transaction, plan, batch)]);
+    await Promise.all([this.#writeStates(transaction, plan, batch), this.#meanwhile(transaction, plan, batch)]);
     await this.#endStates(transaction, plan, ended);
     const named = { memory: this.#memory, revision: plan.revision, batch };
     const [ids, ends] = [this.#statesOf(batch), ended].map((states) => states.map(({ id }) => id));
@@ -245,6 +254,7 @@ class Commit {
       counts: countChange(this.change, found),
       terms: new Map(),
       firstBatches: new Map(),
+      rows: new Map(),
     };
   }
 
@@ -277,25 +287,54 @@ class Commit {
 
   /** States with their edges and outbox rows. Statements that need nothing of one another do not wait for answers. */
   async #writeStates(transaction: Transaction, plan: Plan, batch: number): Promise<void> {
-    const { revision, found, counts, model } = plan;
     const states = this.#statesOf(batch);
     if (states.length === 0) return;
+    const { revision, model } = plan;
     const memory = this.#memory;
+    const { rows, links } = this.#rowsOf(plan, batch);
+    const writeRows = async (): Promise<void> => {
+      const tracked = await this.#tracked(transaction);
+      const born = states.map((state) => ({ ...state, born: revision }));
+      const waits = { job: this.change.inbox.job, model };
+      await this.#writeRows(transaction, OUTBOX_ROWS.create, rowsOf(memory, born, { tracked, task: "vector", waits }));
+    };
+    await Promise.all([
+      writeRows(),
+      transaction.run(COMMIT.createStates, { rows }),
+      transaction.run(COMMIT.linkStates, { memory, revision, links }),
+    ]);
+  }
+
+  /** What there is to do while the server writes a batch of states, which is on its way to it by then. */
+  async #meanwhile(transaction: Transaction, plan: Plan, batch: number): Promise<void> {
+    await setImmediate();
+    const makeNext = async (): Promise<void> => {
+      await setImmediate();
+      this.#rowsOf(plan, batch + 1);
+    };
+    await Promise.all([this.#prepareTerms(transaction, plan, batch), makeNext()]);
+  }
+
+  /** Those of the batch that was asked for last are kept. */
+  #rowsOf(plan: Plan, batch: number): StateRows {
+    const made = plan.rows.get(batch) ?? this.#makeRows(plan, batch);
+    plan.rows.clear();
+    plan.rows.set(batch, made);
+    return made;
+  }
+
+  #makeRows({ revision, found, counts }: Plan, batch: number): StateRows {
+    const states = this.#statesOf(batch);
     const first = (batch - 1) * this.batchStates;
-    const rows = states.map((state, index) => {
-      const children = (found.ended.get(state.id)?.children ?? 0) + (counts.children.get(state.id) ?? 0);
-      return propertiesOf(memory, state, { revision, ordinal: first + index, children });
-    });
-    const tracking = this.#tracked(transaction);
-    const creating = transaction.run(COMMIT.createStates, { rows });
-    const links = states.flatMap(({ id, parentId }) =>
-      parentId === null ? [] : [{ id, parent: parentId, born: found.parents.get(parentId)?.born ?? revision }],
-    );
-    const linking = transaction.run(COMMIT.linkStates, { memory, revision, links });
-    const born = states.map((state) => ({ ...state, born: revision }));
-    const [tracked] = await Promise.all([tracking, creating, linking]);
-    const waits = { job: this.change.inbox.job, model };
-    await this.#writeRows(transaction, OUTBOX_ROWS.create, rowsOf(memory, born, { tracked, task: "vector", waits }));
+    return {
+      rows: states.map((state, index) => {
+        const children = (found.ended.get(state.id)?.children ?? 0) + (counts.children.get(state.id) ?? 0);
+        return propertiesOf(this.#memory, state, { revision, ordinal: first + index, children });
+      }),
+      links: states.flatMap(({ id, parentId }) =>
+        parentId === null ? [] : [{ id, parent: parentId, born: found.parents.get(parentId)?.born ?? revision }],
+      ),
+    };
   }
 
   #tracked(transaction: Transaction): Promise<readonly TrackedField[]> {
