@@ -21,11 +21,12 @@ const CONTEXTS = 500;
 const WRITES_WARM_UP_MS = 15_000;
 const READ_WARM_UP_MS = 2_000;
 const ROUNDS = 30;
-/** Milliseconds after which a read of very many rows is not repeated, once it was three times. */
+/** Milliseconds after which a read of very many rows is not repeated, once it was four times. */
 const ENOUGH_MS = 5_000;
 const GOAL_RATIO = 1.3;
 
 interface Timed {
+  /** Rows. */
   readonly found: number;
   readonly milliseconds: number;
 }
@@ -100,7 +101,10 @@ function insertResult({ what, count, own, byHand }: Insert): InsertResult {
   return { what, perSecond: rateOf(own), rawPerSecond: rateOf(byHand), ratio: roundTo(own / byHand, 2) };
 }
 
-/** Store and driver take turns, and turns to be first, so that what else the machine does and what either leaves behind meets both. */
+/**
+ * Store and driver take turns, and are asked the same twice, with the other one first: what else the machine does and what either
+ * leaves behind meets both.
+ */
 async function compare(engine: StoreEngine, comparison: Comparison, { progress }: BenchContext): Promise<ReadResult> {
   const { name, note } = comparison;
   const times: { readonly own: number; readonly byHand: number }[] = [];
@@ -110,19 +114,21 @@ async function compare(engine: StoreEngine, comparison: Comparison, { progress }
     const found = await comparison[who](round);
     return { found, milliseconds: performance.now() - before };
   };
-  const turn = async (round: number): Promise<{ readonly own: number; readonly byHand: number }> => {
-    const first = round % 2 === 0 ? await timed("own", round) : undefined;
-    const byHand = await timed("byHand", round);
-    const own = first ?? (await timed("own", round));
+  const pairOf = (own: Timed, byHand: Timed): (typeof times)[number] => {
     rows = own.found;
     if (rows !== byHand.found) throw new Error(`${engine.name}: ${name} gave ${rows} rows, by hand ${byHand.found}`);
     return { own: own.milliseconds, byHand: byHand.milliseconds };
   };
+  const turns = async (round: number): Promise<typeof times> => {
+    const first = pairOf(await timed("own", round), await timed("byHand", round));
+    const byHand = await timed("byHand", round);
+    return [first, pairOf(await timed("own", round), byHand)];
+  };
   const started = performance.now();
-  for (let round = 0; performance.now() - started < READ_WARM_UP_MS; round += 1) await turn(round);
+  for (let round = 0; performance.now() - started < READ_WARM_UP_MS; round += 1) await turns(round);
   const warm = performance.now();
-  while (times.length < ROUNDS && (times.length < 3 || performance.now() - warm < ENOUGH_MS)) {
-    times.push(await turn(times.length));
+  while (times.length < ROUNDS && (times.length < 4 || performance.now() - warm < ENOUGH_MS)) {
+    times.push(...(await turns(times.length / 2)));
   }
   const milliseconds = latency(times.map((time) => time.own)).p50;
   const rawMilliseconds = latency(times.map((time) => time.byHand)).p50;

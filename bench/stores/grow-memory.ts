@@ -61,10 +61,11 @@ async function growWithCopy(
   engine: StoreEngine,
   size: number,
 ): Promise<{ readonly tree: GrownTree; readonly points: GrownPoints | undefined }> {
+  // What a memory that is gone, or the one that grows, left to do would fall upon who writes first.
+  await engine.search?.settled();
   const tree = await growTree(engine, size);
   try {
     await tree.copy.check();
-    // What the deletion of the memory before left to do would fall upon who writes first.
     await engine.search?.settled();
     const points = engine.search && (await growPoints(engine.search, tree));
     await tree.copy.check();

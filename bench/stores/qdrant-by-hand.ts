@@ -51,16 +51,17 @@ export class QdrantByHand {
     });
   }
 
-  /** Waits until the graphs are made; there are none before the first point. */
+  /** Waits until the graphs are made and what was deleted is gone, in the collections of copies, too. */
   async settled(): Promise<boolean> {
-    const [name] = await this.#collections();
-    if (name === undefined) return true;
     const deadline = performance.now() + SETTLE_MS;
-    while (performance.now() < deadline) {
-      if ((await this.#client.getCollection(name)).status === "green") return true;
-      await sleep(LOOK_MS);
+    const { collections } = await this.#client.getCollections();
+    for (const { name } of collections.filter((one) => one.name.includes(`${this.prefix}-`))) {
+      while ((await this.#client.getCollection(name)).status !== "green") {
+        if (performance.now() > deadline) return false;
+        await sleep(LOOK_MS);
+      }
     }
-    return false;
+    return true;
   }
 
   async search({ scope, revision }: GrownTree, { named }: GrownPoints): Promise<SearchByHand> {

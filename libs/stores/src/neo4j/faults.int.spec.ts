@@ -1,8 +1,10 @@
 /** What the trees in Neo4j answer when the server cannot do what it is asked, and when many ask at once. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "@jest/globals";
+import { Neo4jError } from "neo4j-driver";
 import type { NewState } from "#memory";
 import { describeWithNeo4j, emptyNeo4j, startNeo4j, type TestNeo4j } from "../../../../test/support/neo4j.js";
 import { change, codeOf, comparison, idsOf, newMemory, SCOPE, state, step, TENANT } from "../contract/fixtures.js";
+import { COMMIT } from "./commit-statements.js";
 import { Database, type DatabaseOptions, type Transaction } from "./database.js";
 import { removeRows } from "./delete-memory.js";
 import { memoryKey } from "./memory-key.js";
@@ -44,6 +46,45 @@ class LosesAnswers extends Database {
   override async write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     await super.write(work);
     return super.write(work);
+  }
+}
+
+/** As `LosesAnswers`, but for the first unit of work: whoever finds that it has begun waits until its writer must be dead. */
+class LosesLaterAnswers extends Database {
+  #written = 0;
+
+  override async write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    this.#written += 1;
+    if (this.#written > 1) await super.write(work);
+    return super.write(work);
+  }
+}
+
+/** A statement fails while others of its transaction are on their way, and the driver runs the unit of work again. */
+class FailsOnce extends Database {
+  constructor(
+    options: DatabaseOptions,
+    private readonly statement: string,
+    private at: number,
+  ) {
+    super(options);
+  }
+
+  get hasFailed(): boolean {
+    return this.at < 0;
+  }
+
+  override write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    const run = async <Row>(
+      transaction: Transaction,
+      ...asked: Parameters<Transaction["run"]>
+    ): Promise<readonly Row[]> => {
+      if (asked[0] === this.statement && this.at-- === 0) {
+        throw new Neo4jError("once", "Neo.TransientError.Transaction.DeadlockDetected", "", "");
+      }
+      return transaction.run<Row>(...asked);
+    };
+    return super.write((transaction) => work({ run: (...asked) => run(transaction, ...asked) }));
   }
 }
 
@@ -116,6 +157,34 @@ await describeWithNeo4j("trees in Neo4j", (url) => {
     await lossy.close();
     expect(made).toMatchObject({ id: "made-twice", revision: 0 });
     expect(await codeOf(tree.createMemory(TENANT, newMemory("made-twice")))).not.toBe("no error");
+  });
+
+  test("a change set is made once when answers of its commits are lost, or a statement fails and it is run again", async () => {
+    const rowsOf = async (memory: string): Promise<unknown> =>
+      database.read((transaction) =>
+        transaction.run("MATCH (o:Outbox {memory: $memory}) RETURN count(o) AS rows, count(DISTINCT o.key) AS keys", {
+          memory: memoryKey({ ...SCOPE, memory }),
+        }),
+      );
+    const texts = (length: number): readonly NewState[] => large("b", length).map((one) => ({ ...one, text: "words" }));
+    const failing = new FailsOnce({ url }, COMMIT.linkStates, 1);
+    const cases = [
+      { memory: "small", database: new LosesAnswers({ url }), states: texts(20) },
+      { memory: "large", database: new LosesLaterAnswers({ url }), states: texts(150) },
+      { memory: "fails", database: failing, states: texts(150) },
+    ];
+    for (const { memory, database: lossy, states } of cases) {
+      await tree.createMemory(TENANT, newMemory(memory));
+      const scope = { ...SCOPE, memory };
+      const committed = await new Neo4jTreeStore(lossy, SMALL_BATCHES).commit(scope, change(0, { states }));
+      await lossy.close();
+      expect(committed).toMatchObject({ repeated: false });
+      expect(await tree.getMemory(scope)).toMatchObject({ revision: committed.revision, nodes: states.length });
+      expect(await tree.scan(scope, { limit: LARGE + 1 })).toHaveLength(states.length);
+      expect([memory, await rowsOf(memory)]).toEqual([memory, [{ rows: states.length, keys: states.length }]]);
+    }
+    expect(failing.hasFailed).toBe(true);
+    expect(await leftovers(database)).toEqual(NOTHING);
   });
 
   test("chunks of blobs go with their memory, few at a time", async () => {

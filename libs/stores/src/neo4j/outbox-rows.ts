@@ -58,7 +58,7 @@ CREATE (:Outbox {key: row.key, tenant: $tenant, memory: $memory, id: row.id, bor
 UNWIND $rows AS row
 MERGE (o:Outbox {key: row.key})
 ON CREATE SET o.changed = true, o.tenant = $tenant, o.memory = $memory, o.id = row.id, o.born = toInteger(row.born),
-  o.model = row.model, o.field = row.field, o.path = row.path, o.revision = toInteger(row.revision),
+  o.model = row.model, o.field = row.field, o.path = row.path, o.revision = toInteger(row.revision), o.job = row.job,
   o.seq = ${SEQ}
 ON MATCH SET o.changed = CASE WHEN o.task = 'payload' AND row.task = 'vector' THEN true END
 WITH o, row WHERE o.changed

@@ -1,9 +1,15 @@
 /** What images do as they age, fill up and share their space; that they answer right at all is the contract's. */
 import { expect, test } from "@jest/globals";
-import type { NodeFilter } from "#core";
+import { type NodeFilter, systemClock } from "#core";
 import { change, embedding, MODEL, newMemory, state, TENANT, unit } from "../../contract/fixtures.js";
 import type { Stores } from "../../stores.js";
+import { Database } from "../database.js";
+import { SqliteLexicalIndex } from "../lexical-index.js";
+import { TREE_MIGRATIONS } from "../migrations.js";
 import { openStores } from "../open-stores.js";
+import { SqliteTreeStore } from "../tree-store.js";
+import { SqliteVectorStore } from "../vector-store.js";
+import { MemoryImages } from "./memory-images.js";
 
 const EVERYTHING: NodeFilter = { scope: { kind: "descendants", of: [""] } };
 const NODES = 1_200;
@@ -27,7 +33,11 @@ function turning(base: number, indexes: readonly number[], ends: readonly number
   });
 }
 
-async function answers({ vectors, lexical }: Stores, memory: string, revision: number): Promise<unknown> {
+async function answers(
+  { vectors, lexical }: Pick<Stores, "vectors" | "lexical">,
+  memory: string,
+  revision: number,
+): Promise<unknown> {
   const read = { revision, model: MODEL, field: "" };
   const top = await vectors.topK(scopeOf(memory), read, unit(0, 1), EVERYTHING, { limit: 20, exact: true });
   const terms = new Map([
@@ -73,6 +83,62 @@ test("memories that do not fit together, or at all, are answered like any other"
     }
     await Promise.all([imaged.close(), plain.close()]);
   }
+});
+
+/** Trees and vectors in memory, over images that a test looks into. */
+function storesOver(images: MemoryImages) {
+  const database = Database.open({
+    ...{ path: ":memory:", migrations: TREE_MIGRATIONS, synchronous: "full", lockWaitMs: 1_000, clock: systemClock },
+  });
+  const tree = new SqliteTreeStore(database, images);
+  const vectors = new SqliteVectorStore(database, images);
+  return { tree, vectors, lexical: new SqliteLexicalIndex(database, images), database };
+}
+
+test("images stay within their bytes while memories grow and get vectors, and the longest unused go first", async () => {
+  const bytes = 1_200_000;
+  const images = new MemoryImages(bytes);
+  const { tree, vectors, lexical, database } = storesOver(images);
+  const plain = openStores({ folder: ":memory:", imageBytes: 0 });
+  const memories = ["mem_1", "mem_2", "mem_3"];
+  for (const memory of memories) {
+    for (const one of [tree, plain.tree]) await one.createMemory(TENANT, newMemory(memory));
+  }
+  let most = 0;
+  for (let base = 0; base < 4; base += 1) {
+    const next = turning(base, all.slice(base * 300, (base + 1) * 300));
+    for (const memory of memories) {
+      for (const one of [tree, plain.tree]) await one.commit(scopeOf(memory), next);
+      const right = await answers(plain, memory, base + 1);
+      // By statements, then by an image.
+      expect(await answers({ vectors, lexical }, memory, base + 1)).toEqual(right);
+      expect(await answers({ vectors, lexical }, memory, base + 1)).toEqual(right);
+      expect(images.held.bytes).toBeLessThanOrEqual(bytes);
+      most = Math.max(most, images.held.bytes);
+    }
+  }
+  expect(most).toBeGreaterThan(bytes / 2);
+  await Promise.all([database.close(), plain.close()]);
+});
+
+test("vectors that have no room, at first or once they have grown, are read by statements", async () => {
+  // Two pages hold 2,000 vectors of the tests beside what is computed there.
+  const images = new MemoryImages(100_000_000, 2);
+  const { tree, vectors, lexical, database } = storesOver(images);
+  const plain = openStores({ folder: ":memory:", imageBytes: 0 });
+  for (const one of [tree, plain.tree]) await one.createMemory(TENANT, newMemory("mem_1"));
+  const sizes: number[] = [];
+  for (let base = 0; base < 5; base += 1) {
+    const many = Array.from({ length: 1_500 }, (_, index) => base * 1_500 + index);
+    for (const one of [tree, plain.tree]) await one.commit(scopeOf("mem_1"), turning(base, many));
+    const right = await answers(plain, "mem_1", base + 1);
+    expect(await answers({ vectors, lexical }, "mem_1", base + 1)).toEqual(right);
+    expect(await answers({ vectors, lexical }, "mem_1", base + 1)).toEqual(right);
+    sizes.push(images.held.vectorSets);
+  }
+  expect(sizes[0]).toBe(1);
+  expect(sizes.at(-1)).toBe(0);
+  await Promise.all([database.close(), plain.close()]);
 });
 
 test("a memory that moves to another model is searched by the new vectors", async () => {

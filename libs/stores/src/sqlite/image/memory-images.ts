@@ -20,6 +20,8 @@ import { VectorMatrix } from "./vector-matrix.js";
 const NODE_BYTES = 300;
 /** Memories and sets whose reads by statements are counted. */
 const COUNTED = 10_000;
+/** Until vectors are taken in again after there was no room: to find that out takes as long as many searches. */
+const NO_ROOM_MS = 60_000;
 
 /** What a read is about to do. */
 export interface ReadSize {
@@ -40,18 +42,34 @@ export class MemoryImages {
   readonly #spent = new LRUCache<string, number>({ max: COUNTED });
 
   /** `bytes`: of all images together; 0 keeps none. */
-  constructor(private readonly bytes: number) {
+  /** Until when (`performance.now()`) no vectors are taken in. */
+  #noRoomUntil = 0;
+
+  /** `bytes`: of all images together; 0 keeps none. `vectorPages`: the most of one set's vectors. */
+  constructor(
+    private readonly bytes: number,
+    private readonly vectorPages = VectorArray.MOST_PAGES,
+  ) {
     this.#images =
       bytes === 0
         ? undefined
         : new LRUCache({ maxSize: bytes, sizeCalculation: (image) => Math.max(1, bytesOf(image)) });
   }
 
+  /** What the images take, and of how many sets they have the vectors. */
+  get held(): { readonly bytes: number; readonly vectorSets: number } {
+    const images = [...(this.#images?.values() ?? [])];
+    return {
+      bytes: images.reduce((sum, image) => sum + bytesOf(image), 0),
+      vectorSets: images.reduce((sum, { matrices }) => sum + matrices.size, 0),
+    };
+  }
+
   /** The image of a memory, for a read of keys and postings; undefined if statements are to answer. */
   open(connection: Connection, memory: MemoryHead, size: ReadSize): MemoryImage | undefined {
     const held = this.#images?.get(memory.row);
     if (held === undefined && !this.#pays(`keys ${memory.row}`, memory, size)) return undefined;
-    const image = this.#current(connection, memory, size.revision, memory.nodes * NODE_BYTES);
+    const image = this.#take(connection, memory, size.revision, memory.nodes * NODE_BYTES);
     if (image !== undefined) this.#images?.set(memory.row, image);
     return image;
   }
@@ -63,16 +81,13 @@ export class MemoryImages {
     set: VectorSet,
     size: ReadSize,
   ): { readonly image: MemoryImage; readonly matrix: VectorMatrix } | undefined {
-    if (!VectorArray.fits(set.dimension, set.live)) return undefined;
-    const held = this.#images?.get(memory.row)?.matrices.get(set.id);
-    if (held === undefined && !this.#pays(`vectors ${set.id}`, memory, size)) return undefined;
-    const needed = memory.nodes * NODE_BYTES + set.live * set.dimension * Float32Array.BYTES_PER_ELEMENT;
-    const image = this.#current(connection, memory, size.revision, needed);
+    const held = this.#images?.get(memory.row)?.matrices.has(set.id) === true;
+    const vectorBytes = VectorArray.bytesOf(set.dimension, set.live);
+    if (!held && !this.#hasRoom(vectorBytes)) return undefined;
+    if (!held && !this.#pays(`vectors ${set.id}`, memory, size)) return undefined;
+    const image = this.#take(connection, memory, size.revision, memory.nodes * NODE_BYTES + vectorBytes);
     if (image === undefined) return undefined;
-    if (!image.matrices.has(set.id)) forgetDeletedSets(connection, memory, image);
-    const matrix = image.matrices.get(set.id) ?? VectorMatrix.make(image.keys, set);
-    matrix?.catchUp(connection);
-    if (matrix !== undefined) image.matrices.set(set.id, matrix);
+    const matrix = this.#matrix(connection, memory, image, set);
     this.#images?.set(memory.row, image);
     return matrix && { image, matrix };
   }
@@ -82,20 +97,30 @@ export class MemoryImages {
     this.#images?.delete(memory);
   }
 
-  /** An image costs a look at every node: it is made once as many have been looked at without one. */
+  /** An image costs a look at every node: it is made once as many have been looked at without one since it was last made. */
   #pays(what: string, memory: MemoryHead, { states }: ReadSize): boolean {
     if (this.#images === undefined) return false;
     const spent = (this.#spent.get(what) ?? 0) + states();
-    this.#spent.set(what, spent);
+    if (spent < memory.nodes) this.#spent.set(what, spent);
+    else this.#spent.delete(what);
     return spent >= memory.nodes;
   }
 
-  /** An image that is up to date and can answer at the revision. */
-  #current(connection: Connection, memory: MemoryHead, revision: number, needed: number): MemoryImage | undefined {
+  /** Dead vectors, which an image also carries, are a third of the living at most, or few. */
+  #hasRoom(vectorBytes: number): boolean {
+    return performance.now() >= this.#noRoomUntil && (vectorBytes * 4) / 3 <= this.vectorPages * VectorArray.PAGE_BYTES;
+  }
+
+  /**
+   * An image that is up to date and can answer at the revision. It is taken out of those that are held, for whoever is done with
+   * it to put it back, with the size that it has then: nobody reads one that was left halfway.
+   */
+  #take(connection: Connection, memory: MemoryHead, revision: number, needed: number): MemoryImage | undefined {
     if (this.#images === undefined || needed > this.bytes) return undefined;
     const held = this.#images.get(memory.row);
     if (held !== undefined && !held.keys.isWorn) {
       if (revision < held.keys.floor || revision > memory.revision) return undefined;
+      this.#images.delete(memory.row);
       held.keys.catchUp(connection, memory.revision);
       return held;
     }
@@ -103,6 +128,24 @@ export class MemoryImages {
     const keys = new KeyTable(memory.row, memory.revision);
     keys.catchUp(connection, memory.revision);
     return { keys, matrices: new Map(), postings: new PostingLists(keys) };
+  }
+
+  /** The vectors of a set, up to date; undefined, and none for a while, where the process has no room for them. */
+  #matrix(connection: Connection, memory: MemoryHead, image: MemoryImage, set: VectorSet): VectorMatrix | undefined {
+    const { keys, matrices } = image;
+    if (!matrices.has(set.id)) forgetDeletedSets(connection, memory, image);
+    const held = matrices.get(set.id);
+    matrices.delete(set.id);
+    try {
+      const matrix = held ?? new VectorMatrix(keys, set, this.vectorPages);
+      matrix.catchUp(connection);
+      matrices.set(set.id, matrix);
+      return matrix;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      this.#noRoomUntil = performance.now() + NO_ROOM_MS;
+      return undefined;
+    }
   }
 }
 

@@ -7,8 +7,7 @@ import { VectorArray } from "./vector-array.js";
 const bytesOf = (vector: Float32Array): Uint8Array => new Uint8Array(vector.buffer);
 
 function made(vectors: readonly Float32Array[], capacity = vectors.length): VectorArray {
-  const array = VectorArray.make(vectors[0]?.length ?? 1, capacity);
-  if (array === undefined) throw new Error("There is room.");
+  const array = new VectorArray(vectors[0]?.length ?? 1, capacity);
   for (const vector of vectors) array.push(bytesOf(vector));
   return array;
 }
@@ -53,13 +52,24 @@ test("more slots than are computed at once, of an array that has grown and of wh
 });
 
 test("an array without vectors has no cosines", () => {
-  const array = VectorArray.make(8, 0);
-  expect(array?.cosines(new Float32Array(8).fill(1), Int32Array.of(-1, -1))).toEqual(
+  const array = new VectorArray(8, 0);
+  expect(array.cosines(new Float32Array(8).fill(1), Int32Array.of(-1, -1))).toEqual(
     Float64Array.of(Number.NaN, Number.NaN),
   );
 });
 
-test("an array that would be larger than addresses reach does not fit", () => {
-  expect(VectorArray.fits(384, 2_000_000)).toBe(true);
-  expect(VectorArray.fits(384, 2_200_000)).toBe(false);
+test("an array that is full says so, and is as it was", () => {
+  const vectors = Array.from({ length: 4 }, (_, index) => Float32Array.from({ length: 8_192 }, (_, at) => index + at));
+  const array = new VectorArray(8_192, 0, 3);
+  const [one, other, third, fourth] = vectors.map(bytesOf);
+  array.push(one!);
+  array.push(other!);
+  array.push(third!);
+  expect(() => {
+    array.push(fourth!);
+  }).toThrow(RangeError);
+  expect(array.length).toBe(3);
+  expect(array.bytes).toBeLessThanOrEqual(VectorArray.bytesOf(8_192, 3) + 16 * 8);
+  const expected = vectors.slice(0, 3).map((vector) => cosineOf(new Query(vectors[3]!), vector));
+  expect([...array.cosines(vectors[3]!, Int32Array.of(0, 1, 2))]).toEqual(expected);
 });

@@ -21,9 +21,6 @@ interface Memory {
 }
 
 const DOTS = new WebAssembly.Module(Buffer.from(DOTS_WASM, "base64"));
-const PAGE_BYTES = 65_536;
-/** One page less than addresses of 32 bits reach: the end of the last vector has one, too. */
-const MOST_PAGES = 65_535;
 /** Where the vector lies that the others are compared with. */
 const OWN = 0;
 /** Vectors of one call: their addresses and values lie beside the vectors. */
@@ -36,33 +33,30 @@ const LANES = 4;
  * bounds of arrays computes their cosines. Values are those of `Query.cosine`, to the last bit.
  */
 export class VectorArray {
+  static readonly PAGE_BYTES = 65_536;
+  /** One page less than addresses of 32 bits reach: the end of the last vector has one, too. */
+  static readonly MOST_PAGES = 65_535;
+
   readonly #inverse = new Growing((capacity) => new Float64Array(capacity), 0);
+  readonly #layout: Layout;
+  readonly #memory: Memory;
   readonly #dots: Dots;
 
-  private constructor(
+  /** @throws RangeError where the process has no room for so many vectors */
+  constructor(
     private readonly dimension: number,
-    private readonly layout: Layout,
-    private readonly memory: Memory,
+    capacity: number,
+    private readonly mostPages = VectorArray.MOST_PAGES,
   ) {
-    this.#dots = new WebAssembly.Instance(DOTS, { vectors: { memory } }).exports.dots;
+    this.#layout = layoutOf(dimension);
+    this.#memory = new WebAssembly.Memory({ initial: pagesOf(this.#layout, capacity), maximum: mostPages });
+    this.#dots = new WebAssembly.Instance(DOTS, { vectors: { memory: this.#memory } }).exports.dots;
   }
 
-  /** Whether an array can hold so many vectors, and a third more: images carry dead ones, too. */
-  static fits(dimension: number, vectors: number): boolean {
-    return pagesOf(layoutOf(dimension), Math.ceil((vectors * 4) / 3)) <= MOST_PAGES;
-  }
-
-  /** For vectors that fit; undefined where the process has no room for them. */
-  static make(dimension: number, capacity: number): VectorArray | undefined {
-    const layout = layoutOf(dimension);
-    try {
-      const memory = new WebAssembly.Memory({ initial: pagesOf(layout, capacity), maximum: MOST_PAGES });
-      return new VectorArray(dimension, layout, memory);
-    } catch (error) {
-      // Each memory takes gigabytes of addresses, which a process may not have.
-      if (error instanceof RangeError) return undefined;
-      throw error;
-    }
+  /** Of an array of so many vectors, without what it has for more. */
+  static bytesOf(dimension: number, vectors: number): number {
+    const numbers = pagesOf(layoutOf(dimension), vectors) * VectorArray.PAGE_BYTES;
+    return numbers + vectors * Float64Array.BYTES_PER_ELEMENT;
   }
 
   get length(): number {
@@ -70,10 +64,10 @@ export class VectorArray {
   }
 
   get bytes(): number {
-    return this.memory.buffer.byteLength + this.#inverse.bytes;
+    return this.#memory.buffer.byteLength + this.#inverse.bytes;
   }
 
-  /** Appends the vector that is kept as these bytes. */
+  /** Appends the vector that is kept as these bytes. @throws RangeError where there is no room for it */
   push(bytes: Uint8Array): void {
     const slot = this.length;
     this.#reserve(slot + 1);
@@ -89,7 +83,7 @@ export class VectorArray {
   cosines(vector: Float32Array, slots: Int32Array): Float64Array {
     const found = new Float64Array(slots.length);
     if (this.length === 0) return found.fill(Number.NaN);
-    const { layout, memory } = this;
+    const [layout, memory] = [this.#layout, this.#memory];
     new Float64Array(memory.buffer, OWN, vector.length).set(vector);
     const others = new Uint32Array(memory.buffer, layout.others, BLOCK);
     const values = new Float64Array(memory.buffer, layout.values, BLOCK);
@@ -111,18 +105,18 @@ export class VectorArray {
 
   /** Answers the inverse length. */
   #write(slot: number, bytes: Uint8Array): number {
-    const place = placeOf(this.layout, slot);
-    const vector = new Uint8Array(this.memory.buffer, place, this.dimension * Float32Array.BYTES_PER_ELEMENT);
+    const place = placeOf(this.#layout, slot);
+    const vector = new Uint8Array(this.#memory.buffer, place, this.dimension * Float32Array.BYTES_PER_ELEMENT);
     vector.set(bytes);
-    return inverseLength(new Float32Array(this.memory.buffer, place, this.dimension), 0, this.dimension);
+    return inverseLength(new Float32Array(this.#memory.buffer, place, this.dimension), 0, this.dimension);
   }
 
   /** By a quarter when it is full; nothing is copied. */
   #reserve(vectors: number): void {
-    const held = this.memory.buffer.byteLength / PAGE_BYTES;
-    const needed = pagesOf(this.layout, vectors);
+    const held = this.#memory.buffer.byteLength / VectorArray.PAGE_BYTES;
+    const needed = pagesOf(this.#layout, vectors);
     if (needed <= held) return;
-    this.memory.grow(Math.max(needed, Math.min(MOST_PAGES, Math.ceil(held * 1.25))) - held);
+    this.#memory.grow(Math.max(needed, Math.min(this.mostPages, Math.ceil(held * 1.25))) - held);
   }
 }
 
@@ -147,4 +141,5 @@ function layoutOf(dimension: number): Layout {
 
 const placeOf = ({ first, vectorBytes }: Layout, slot: number): number => first + slot * vectorBytes;
 
-const pagesOf = (layout: Layout, vectors: number): number => Math.ceil(placeOf(layout, vectors) / PAGE_BYTES);
+const pagesOf = (layout: Layout, vectors: number): number =>
+  Math.ceil(placeOf(layout, vectors) / VectorArray.PAGE_BYTES);

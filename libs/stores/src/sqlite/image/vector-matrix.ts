@@ -26,26 +26,24 @@ export class VectorMatrix {
   readonly #slots = new Growing((capacity) => new Int32Array(capacity), 0);
   #sequence = 0;
 
-  private constructor(
+  /** @throws RangeError where there is no room for the vectors */
+  constructor(
     private readonly keys: KeyTable,
     private readonly set: VectorSet,
-    vectors: VectorArray,
+    mostPages?: number,
   ) {
-    this.#vectors = vectors;
+    this.#vectors = new VectorArray(set.dimension, set.live, mostPages);
     this.#ordinals = new Growing((capacity) => new Int32Array(capacity), set.live);
-  }
-
-  /** Undefined where there is no room for the vectors. */
-  static make(keys: KeyTable, set: VectorSet): VectorMatrix | undefined {
-    const vectors = VectorArray.make(set.dimension, set.live);
-    return vectors && new VectorMatrix(keys, set, vectors);
   }
 
   get bytes(): number {
     return this.#vectors.bytes + this.#ordinals.bytes + this.#slots.bytes;
   }
 
-  /** Reads the vectors that were written since; after the keys have caught up. */
+  /**
+   * Reads the vectors that were written since; after the keys have caught up.
+   * @throws RangeError where there is no room for them: what was read of them is of no use
+   */
   catchUp(connection: Connection): void {
     while (this.#slots.length < this.keys.length) this.#slots.push(-1);
     const rows = connection.iterate<readonly [sequence: number, state: number, vector: Uint8Array]>(
