@@ -120,9 +120,10 @@ async function compare(engine: StoreEngine, comparison: Comparison, { progress }
     return { own: own.milliseconds, byHand: byHand.milliseconds };
   };
   const turns = async (round: number): Promise<typeof times> => {
-    const first = pairOf(await timed("own", round), await timed("byHand", round));
-    const byHand = await timed("byHand", round);
-    return [first, pairOf(await timed("own", round), byHand)];
+    const [first, second] = round % 2 === 0 ? (["own", "byHand"] as const) : (["byHand", "own"] as const);
+    const [one, other] = [await timed(first, round), await timed(second, round)];
+    const [others, ones] = [await timed(second, round), await timed(first, round)];
+    return first === "own" ? [pairOf(one, other), pairOf(ones, others)] : [pairOf(other, one), pairOf(others, ones)];
   };
   const started = performance.now();
   for (let round = 0; performance.now() - started < READ_WARM_UP_MS; round += 1) await turns(round);

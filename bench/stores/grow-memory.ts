@@ -62,11 +62,11 @@ async function growWithCopy(
   size: number,
 ): Promise<{ readonly tree: GrownTree; readonly points: GrownPoints | undefined }> {
   // What a memory that is gone, or the one that grows, left to do would fall upon who writes first.
-  await engine.search?.settled();
+  await settle(engine);
   const tree = await growTree(engine, size);
   try {
     await tree.copy.check();
-    await engine.search?.settled();
+    await settle(engine);
     const points = engine.search && (await growPoints(engine.search, tree));
     await tree.copy.check();
     return { tree, points };
@@ -76,6 +76,10 @@ async function growWithCopy(
   } finally {
     await tree.copy.remove();
   }
+}
+
+async function settle({ name, search }: StoreEngine): Promise<void> {
+  if ((await search?.settled()) === false) throw new Error(`${name} does not come to rest before an insert`);
 }
 
 function insertOf(what: Insert["what"], count: number, times: readonly Times[]): Insert {

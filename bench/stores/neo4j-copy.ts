@@ -101,7 +101,7 @@ export class Neo4jCopy implements CopyByHand {
         for (const writes of transactions) {
           await session.executeWrite(async (transaction) => {
             const wanted = writes.filter(([, rows]) => rows.length > 0);
-            // In this order, and none waits for the answer of the one before, as the store's.
+            // In this order, and none waits for the answer of the one before.
             await Promise.all(wanted.map(([statement, rows]) => transaction.run(statement, { rows })));
           });
         }

@@ -27,7 +27,7 @@ const large = (prefix: string, length = LARGE): readonly NewState[] =>
   Array.from({ length }, (_, at) => state(`${prefix}${String(at).padStart(5, "0")}`, "Turn"));
 
 /** What lies in the graph of a memory that no reader may see. */
-async function leftovers(database: Database): Promise<unknown> {
+async function leftovers(database: Database, scope = SCOPE): Promise<unknown> {
   const [row] = await database.read((transaction) =>
     transaction.run(
       `MATCH (m:Memory {key: $memory})
@@ -35,7 +35,7 @@ async function leftovers(database: Database): Promise<unknown> {
          COUNT { MATCH (n:Node {memory: m.key}) WHERE m.revision < n.died AND n.died < $never } AS ends,
          COUNT { MATCH (o:Outbox {memory: m.key}) WHERE o.revision > m.revision } AS rows,
          COUNT { MATCH (s:Staged {memory: m.key}) } AS staged`,
-      { memory: memoryKey(SCOPE), never: NEVER },
+      { memory: memoryKey(scope), never: NEVER },
     ),
   );
   return row;
@@ -182,9 +182,9 @@ await describeWithNeo4j("trees in Neo4j", (url) => {
       expect(await tree.getMemory(scope)).toMatchObject({ revision: committed.revision, nodes: states.length });
       expect(await tree.scan(scope, { limit: LARGE + 1 })).toHaveLength(states.length);
       expect([memory, await rowsOf(memory)]).toEqual([memory, [{ rows: states.length, keys: states.length }]]);
+      expect(await leftovers(database, scope)).toEqual(NOTHING);
     }
     expect(failing.hasFailed).toBe(true);
-    expect(await leftovers(database)).toEqual(NOTHING);
   });
 
   test("chunks of blobs go with their memory, few at a time", async () => {

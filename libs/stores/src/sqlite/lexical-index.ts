@@ -13,7 +13,7 @@ import { BestFirst } from "../best-first.js";
 import { type Connection, limitTo } from "./connection.js";
 import type { Database } from "./database.js";
 import { filterCondition } from "./filter-conditions.js";
-import { type MemoryImages, ordinalsOf } from "./image/memory-images.js";
+import { type MemoryImage, type MemoryImages, ordinalsOf } from "./image/memory-images.js";
 import { findHead, livenessAt, type MemoryHead } from "./memories.js";
 import type { Liveness } from "./states.js";
 import { beginTermSet, findTermSet, indexedFields, moveTermSet, type TermSet, TermWriter } from "./term-sets.js";
@@ -75,13 +75,15 @@ export class SqliteLexicalIndex implements LexicalIndex {
     states: readonly StateRef[],
   ): Promise<Float64Array> {
     return this.#open(scope, read, (open) => {
-      const { connection, set } = open;
-      const image = this.#image(open, () => states.length * terms.size);
-      const ordinals = image && ordinalsOf(image, states);
-      if (set === undefined || image === undefined || ordinals === undefined) {
-        return scoresByStatement(open, terms, states);
-      }
-      return image.postings.scores(connection, set.id, terms, ordinals);
+      const found = this.#image(
+        open,
+        () => states.length * terms.size,
+        (image, termSet) => {
+          const ordinals = ordinalsOf(image, states);
+          return ordinals && image.postings.scores(open.connection, termSet, terms, ordinals);
+        },
+      );
+      return found ?? scoresByStatement(open, terms, states);
     });
   }
 
@@ -93,18 +95,28 @@ export class SqliteLexicalIndex implements LexicalIndex {
     options: { readonly above: number; readonly limit?: number },
   ): Promise<readonly ScoredKey[]> {
     return this.#open(scope, read, (open) => {
-      const { connection, set } = open;
-      const image = this.#image(open, () => postingsOf(open, terms));
-      if (set === undefined || image === undefined) return matchesByStatement(open, terms, filter, options);
-      const { keys, postings } = image;
-      const selection = keys.select(filter, read.revision);
-      const found = postings.matches(connection, { termSet: set.id, terms, selection }, options);
-      return found.map(({ ordinal, value }) => ({ key: keys.key(ordinal), value }));
+      const found = this.#image(
+        open,
+        () => postingsOf(open, terms),
+        ({ keys, postings }, termSet) => {
+          const selection = keys.select(filter, read.revision);
+          return postings
+            .matches(open.connection, { termSet, terms, selection }, options)
+            .map(({ ordinal, value }) => ({ key: keys.key(ordinal), value }));
+        },
+      );
+      return found ?? matchesByStatement(open, terms, filter, options);
     });
   }
 
-  #image({ connection, memory, liveness, set }: OpenTerms, states: () => number): ReturnType<MemoryImages["open"]> {
-    return set && this.images.open(connection, memory, { revision: liveness.revision, states });
+  #image<T>(
+    { connection, memory, liveness, set }: OpenTerms,
+    states: () => number,
+    use: (image: MemoryImage, termSet: number) => T | undefined,
+  ): T | undefined {
+    if (set === undefined) return undefined;
+    const size = { revision: liveness.revision, states };
+    return this.images.open(connection, memory, size, (image) => use(image, set.id));
   }
 
   #open<T>(

@@ -9,7 +9,8 @@ import type { Database } from "./database.js";
 import { removeInTurns } from "./delete-memory.js";
 import { filterSelect } from "./filter-conditions.js";
 import { countOfType } from "./schema.js";
-import { type MemoryImages, ordinalsOf } from "./image/memory-images.js";
+import { type MemoryImage, type MemoryImages, ordinalsOf } from "./image/memory-images.js";
+import type { VectorMatrix } from "./image/vector-matrix.js";
 import { findHead, livenessAt, type MemoryHead } from "./memories.js";
 import { keyColumns, keyOf, type KeyTuple, type Liveness, liveCondition, NEVER, valuesOf } from "./states.js";
 import {
@@ -47,10 +48,15 @@ export class SqliteVectorStore implements VectorStore {
     states: readonly StateRef[],
   ): Promise<Float64Array> {
     return this.#open(scope, read, vector, (open) => {
-      const imaged = this.#image(open, () => states.length);
-      const ordinals = imaged && ordinalsOf(imaged.image, states);
-      if (imaged === undefined || ordinals === undefined) return scoresByStatement(open, vector, states);
-      return imaged.matrix.scores(vector, ordinals);
+      const found = this.#image(
+        open,
+        () => states.length,
+        (image, matrix) => {
+          const ordinals = ordinalsOf(image, states);
+          return ordinals && matrix.scores(vector, ordinals);
+        },
+      );
+      return found ?? scoresByStatement(open, vector, states);
     });
   }
 
@@ -62,11 +68,13 @@ export class SqliteVectorStore implements VectorStore {
     { limit }: { readonly limit: number; readonly exact: boolean },
   ): Promise<Ranking> {
     return this.#open(scope, read, vector, (open) => {
-      const imaged = this.#image(open, () => countOfType(open.connection, open.memory, filter.type));
-      if (imaged === undefined) return { rows: topKByStatement(open, vector, filter, limit), approximate: false };
-      const { keys } = imaged.image;
-      const found = imaged.matrix.topK(vector, keys.select(filter, read.revision), limit);
-      return { rows: found.map(({ ordinal, value }) => ({ key: keys.key(ordinal), value })), approximate: false };
+      const looked = (): number => countOfType(open.connection, open.memory, filter.type);
+      const found = this.#image(open, looked, ({ keys }, matrix) =>
+        matrix
+          .topK(vector, keys.select(filter, read.revision), limit)
+          .map(({ ordinal, value }) => ({ key: keys.key(ordinal), value })),
+      );
+      return { rows: found ?? topKByStatement(open, vector, filter, limit), approximate: false };
     });
   }
 
@@ -102,11 +110,12 @@ export class SqliteVectorStore implements VectorStore {
     });
   }
 
-  #image(
+  #image<T>(
     { connection, memory, liveness, set }: OpenSet,
     states: () => number,
-  ): ReturnType<MemoryImages["openVectors"]> {
-    return set && this.images.openVectors(connection, memory, set, { revision: liveness.revision, states });
+    use: (image: MemoryImage, matrix: VectorMatrix) => T | undefined,
+  ): T | undefined {
+    return set && this.images.openVectors(connection, memory, set, { revision: liveness.revision, states }, use);
   }
 
   #open<T>(

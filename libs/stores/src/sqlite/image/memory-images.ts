@@ -13,15 +13,15 @@ import type { MemoryHead } from "../memories.js";
 import type { VectorSet } from "../vector-sets.js";
 import { KeyTable } from "./key-table.js";
 import { PostingLists } from "./posting-lists.js";
-import { VectorArray } from "./vector-array.js";
+import { NoRoom, VectorArray } from "./vector-array.js";
 import { VectorMatrix } from "./vector-matrix.js";
 
 /** Bytes that the keys of a node take, about. */
 const NODE_BYTES = 300;
 /** Memories and sets whose reads by statements are counted. */
 const COUNTED = 10_000;
-/** Until vectors are taken in again after there was no room: to find that out takes as long as many searches. */
-const NO_ROOM_MS = 60_000;
+/** For so long what had no room is not tried again: to find that out takes as long as many searches. */
+const REFUSED_MS = 60_000;
 
 /** What a read is about to do. */
 export interface ReadSize {
@@ -41,9 +41,8 @@ export class MemoryImages {
   /** States that statements have looked at in place of an image. */
   readonly #spent = new LRUCache<string, number>({ max: COUNTED });
 
-  /** `bytes`: of all images together; 0 keeps none. */
-  /** Until when (`performance.now()`) no vectors are taken in. */
-  #noRoomUntil = 0;
+  /** What had no room a moment ago. */
+  readonly #refused = new LRUCache<string, true>({ max: COUNTED, ttl: REFUSED_MS });
 
   /** `bytes`: of all images together; 0 keeps none. `vectorPages`: the most of one set's vectors. */
   constructor(
@@ -65,31 +64,53 @@ export class MemoryImages {
     };
   }
 
-  /** The image of a memory, for a read of keys and postings; undefined if statements are to answer. */
-  open(connection: Connection, memory: MemoryHead, size: ReadSize): MemoryImage | undefined {
-    const held = this.#images?.get(memory.row);
-    if (held === undefined && !this.#pays(`keys ${memory.row}`, memory, size)) return undefined;
-    const image = this.#take(connection, memory, size.revision, memory.nodes * NODE_BYTES);
-    if (image !== undefined) this.#images?.set(memory.row, image);
-    return image;
+  /** Answers a read of keys and postings; undefined if statements are to answer. An image that it leaves halfway, by an error, is forgotten. */
+  open<T>(
+    connection: Connection,
+    memory: MemoryHead,
+    size: ReadSize,
+    use: (image: MemoryImage) => T | undefined,
+  ): T | undefined {
+    const keys = nameOfKeys(memory);
+    if (this.#refused.has(keys) || memory.nodes * NODE_BYTES > this.bytes) return undefined;
+    if (this.#current(memory) === undefined && !this.#pays(keys, memory, size)) return undefined;
+    const image = this.#take(connection, memory, size.revision);
+    if (image === undefined) return undefined;
+    const found = use(image);
+    if (this.#putBack(memory, image)) this.#spent.delete(keys);
+    else this.#refused.set(keys, true);
+    return found;
   }
 
-  /** The same with the vectors of a set. */
-  openVectors(
+  /** The same of a read of the vectors of a set. */
+  openVectors<T>(
     connection: Connection,
     memory: MemoryHead,
     set: VectorSet,
     size: ReadSize,
-  ): { readonly image: MemoryImage; readonly matrix: VectorMatrix } | undefined {
-    const held = this.#images?.get(memory.row)?.matrices.has(set.id) === true;
-    const vectorBytes = VectorArray.bytesOf(set.dimension, set.live);
-    if (!held && !this.#hasRoom(vectorBytes)) return undefined;
-    if (!held && !this.#pays(`vectors ${set.id}`, memory, size)) return undefined;
-    const image = this.#take(connection, memory, size.revision, memory.nodes * NODE_BYTES + vectorBytes);
+    use: (image: MemoryImage, matrix: VectorMatrix) => T | undefined,
+  ): T | undefined {
+    const vectors = `vectors ${set.id}`;
+    if (this.#refused.has(nameOfKeys(memory)) || this.#refused.has(vectors)) return undefined;
+    const held = this.#current(memory)?.matrices;
+    const bytes = VectorArray.bytesOf(set.dimension, set.live);
+    if (memory.nodes * NODE_BYTES + bytes > this.bytes || bytes > this.vectorPages * VectorArray.PAGE_BYTES) {
+      held?.delete(set.id);
+      return undefined;
+    }
+    if (held?.has(set.id) !== true && !this.#pays(vectors, memory, size)) return undefined;
+    const image = this.#take(connection, memory, size.revision);
     if (image === undefined) return undefined;
     const matrix = this.#matrix(connection, memory, image, set);
-    this.#images?.set(memory.row, image);
-    return matrix && { image, matrix };
+    const found = matrix && use(image, matrix);
+    if (matrix !== undefined && this.#putBack(memory, image)) {
+      this.#spent.delete(vectors);
+    } else {
+      image.matrices.delete(set.id);
+      this.#refused.set(vectors, true);
+      this.#putBack(memory, image);
+    }
+    return found;
   }
 
   /** Forgets a memory that is gone. */
@@ -97,30 +118,28 @@ export class MemoryImages {
     this.#images?.delete(memory);
   }
 
-  /** An image costs a look at every node: it is made once as many have been looked at without one since it was last made. */
+  /** An image costs a look at every node: it is made once as many have been looked at without one. */
   #pays(what: string, memory: MemoryHead, { states }: ReadSize): boolean {
     if (this.#images === undefined) return false;
     const spent = (this.#spent.get(what) ?? 0) + states();
-    if (spent < memory.nodes) this.#spent.set(what, spent);
-    else this.#spent.delete(what);
+    this.#spent.set(what, spent);
     return spent >= memory.nodes;
   }
 
-  /** Dead vectors, which an image also carries, are a third of the living at most, or few. */
-  #hasRoom(vectorBytes: number): boolean {
-    return performance.now() >= this.#noRoomUntil && (vectorBytes * 4) / 3 <= this.vectorPages * VectorArray.PAGE_BYTES;
+  /** The image that is held, unless it carries too much that is dead. */
+  #current({ row }: MemoryHead): MemoryImage | undefined {
+    const held = this.#images?.get(row);
+    if (held?.keys.isWorn !== true) return held;
+    this.#images?.delete(row);
+    return undefined;
   }
 
-  /**
-   * An image that is up to date and can answer at the revision. It is taken out of those that are held, for whoever is done with
-   * it to put it back, with the size that it has then: nobody reads one that was left halfway.
-   */
-  #take(connection: Connection, memory: MemoryHead, revision: number, needed: number): MemoryImage | undefined {
-    if (this.#images === undefined || needed > this.bytes) return undefined;
-    const held = this.#images.get(memory.row);
-    if (held !== undefined && !held.keys.isWorn) {
+  /** An image that is up to date and can answer at the revision, taken out of those that are held. */
+  #take(connection: Connection, memory: MemoryHead, revision: number): MemoryImage | undefined {
+    const held = this.#current(memory);
+    if (held !== undefined) {
       if (revision < held.keys.floor || revision > memory.revision) return undefined;
-      this.#images.delete(memory.row);
+      this.#images?.delete(memory.row);
       held.keys.catchUp(connection, memory.revision);
       return held;
     }
@@ -130,24 +149,29 @@ export class MemoryImages {
     return { keys, matrices: new Map(), postings: new PostingLists(keys) };
   }
 
-  /** The vectors of a set, up to date; undefined, and none for a while, where the process has no room for them. */
+  /** With the size that it has now; false if it is too large to be held. */
+  #putBack({ row }: MemoryHead, image: MemoryImage): boolean {
+    this.#images?.set(row, image);
+    return this.#images?.has(row) === true;
+  }
+
+  /** The vectors of a set, up to date; undefined where there is no room for them. */
   #matrix(connection: Connection, memory: MemoryHead, image: MemoryImage, set: VectorSet): VectorMatrix | undefined {
     const { keys, matrices } = image;
     if (!matrices.has(set.id)) forgetDeletedSets(connection, memory, image);
-    const held = matrices.get(set.id);
-    matrices.delete(set.id);
     try {
-      const matrix = held ?? new VectorMatrix(keys, set, this.vectorPages);
+      const matrix = matrices.get(set.id) ?? new VectorMatrix(keys, set, this.vectorPages);
       matrix.catchUp(connection);
       matrices.set(set.id, matrix);
       return matrix;
     } catch (error) {
-      if (!(error instanceof RangeError)) throw error;
-      this.#noRoomUntil = performance.now() + NO_ROOM_MS;
-      return undefined;
+      if (error instanceof NoRoom) return undefined;
+      throw error;
     }
   }
 }
+
+const nameOfKeys = ({ row }: MemoryHead): string => `keys ${row}`;
 
 /** The ordinals of states; undefined if the image does not know all of them. */
 export function ordinalsOf({ keys }: MemoryImage, states: readonly StateRef[]): Int32Array | undefined {

@@ -2,7 +2,7 @@ import { expect, test } from "@jest/globals";
 import fc from "fast-check";
 import { holdsFor } from "../../contract/seed.js";
 import { inverseLength, Query } from "../../cosine.js";
-import { VectorArray } from "./vector-array.js";
+import { NoRoom, VectorArray } from "./vector-array.js";
 
 const bytesOf = (vector: Float32Array): Uint8Array => new Uint8Array(vector.buffer);
 
@@ -67,7 +67,7 @@ test("an array that is full says so, and is as it was", () => {
   array.push(third!);
   expect(() => {
     array.push(fourth!);
-  }).toThrow(RangeError);
+  }).toThrow(NoRoom);
   expect(array.length).toBe(3);
   expect(array.bytes).toBeLessThanOrEqual(VectorArray.bytesOf(8_192, 3) + 16 * 8);
   const expected = vectors.slice(0, 3).map((vector) => cosineOf(new Query(vectors[3]!), vector));

@@ -28,6 +28,9 @@ const BLOCK = 1_024;
 /** Numbers that are read at once: vectors are filled up with zeros to a multiple of them. */
 const LANES = 4;
 
+/** There is no room for more vectors. */
+export class NoRoom extends Error {}
+
 /**
  * Vectors of one dimension side by side, one slot each, in a memory of their own (at most 4 GiB), where code that knows no
  * bounds of arrays computes their cosines. Values are those of `Query.cosine`, to the last bit.
@@ -42,14 +45,15 @@ export class VectorArray {
   readonly #memory: Memory;
   readonly #dots: Dots;
 
-  /** @throws RangeError where the process has no room for so many vectors */
+  /** @throws NoRoom where the process has no room for so many vectors */
   constructor(
     private readonly dimension: number,
     capacity: number,
     private readonly mostPages = VectorArray.MOST_PAGES,
   ) {
     this.#layout = layoutOf(dimension);
-    this.#memory = new WebAssembly.Memory({ initial: pagesOf(this.#layout, capacity), maximum: mostPages });
+    const initial = pagesOf(this.#layout, capacity);
+    this.#memory = withRoom(() => new WebAssembly.Memory({ initial, maximum: mostPages }));
     this.#dots = new WebAssembly.Instance(DOTS, { vectors: { memory: this.#memory } }).exports.dots;
   }
 
@@ -67,7 +71,7 @@ export class VectorArray {
     return this.#memory.buffer.byteLength + this.#inverse.bytes;
   }
 
-  /** Appends the vector that is kept as these bytes. @throws RangeError where there is no room for it */
+  /** Appends the vector that is kept as these bytes. @throws NoRoom where there is no room for it */
   push(bytes: Uint8Array): void {
     const slot = this.length;
     this.#reserve(slot + 1);
@@ -111,12 +115,22 @@ export class VectorArray {
     return inverseLength(new Float32Array(this.#memory.buffer, place, this.dimension), 0, this.dimension);
   }
 
-  /** By a quarter when it is full; nothing is copied. */
+  /** By a quarter when it is full. */
   #reserve(vectors: number): void {
     const held = this.#memory.buffer.byteLength / VectorArray.PAGE_BYTES;
     const needed = pagesOf(this.#layout, vectors);
     if (needed <= held) return;
-    this.#memory.grow(Math.max(needed, Math.min(this.mostPages, Math.ceil(held * 1.25))) - held);
+    const ample = Math.max(needed, Math.min(this.mostPages, Math.ceil(held * 1.25)));
+    withRoom(() => this.#memory.grow(ample - held));
+  }
+}
+
+/** Where memory is made or grows, a RangeError says that there is none: of addresses, of pages, or of what may be asked for. */
+function withRoom<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (cause) {
+    throw cause instanceof RangeError ? new NoRoom("There is no room for more vectors.", { cause }) : cause;
   }
 }
 

@@ -26,7 +26,7 @@ export class VectorMatrix {
   readonly #slots = new Growing((capacity) => new Int32Array(capacity), 0);
   #sequence = 0;
 
-  /** @throws RangeError where there is no room for the vectors */
+  /** @throws NoRoom where there is no room for the vectors */
   constructor(
     private readonly keys: KeyTable,
     private readonly set: VectorSet,
@@ -42,7 +42,7 @@ export class VectorMatrix {
 
   /**
    * Reads the vectors that were written since; after the keys have caught up.
-   * @throws RangeError where there is no room for them: what was read of them is of no use
+   * @throws NoRoom where there is no room for them: what was read of them is of no use
    */
   catchUp(connection: Connection): void {
     while (this.#slots.length < this.keys.length) this.#slots.push(-1);
