@@ -24,12 +24,11 @@ const ROUNDS = 30;
 /** Milliseconds after which a read of very many rows is not repeated, once it was four times. */
 const ENOUGH_MS = 5_000;
 const GOAL_RATIO = 1.3;
-
-interface Timed {
-  /** Rows. */
-  readonly found: number;
-  readonly milliseconds: number;
-}
+/** Of the turns of a round: the same is asked of both twice, with the other one first, and the next round begins with the other one. */
+const ORDERS = [
+  ["own", "byHand", "byHand", "own"],
+  ["byHand", "own", "own", "byHand"],
+] as const;
 
 interface ReadResult {
   readonly read: string;
@@ -101,38 +100,29 @@ function insertResult({ what, count, own, byHand }: Insert): InsertResult {
   return { what, perSecond: rateOf(own), rawPerSecond: rateOf(byHand), ratio: roundTo(own / byHand, 2) };
 }
 
-/**
- * Store and driver take turns, and are asked the same twice, with the other one first: what else the machine does and what either
- * leaves behind meets both.
- */
+/** Store and driver take turns, so that what else the machine does and what either leaves behind meets both. */
 async function compare(engine: StoreEngine, comparison: Comparison, { progress }: BenchContext): Promise<ReadResult> {
   const { name, note } = comparison;
-  const times: { readonly own: number; readonly byHand: number }[] = [];
   let rows = 0;
-  const timed = async (who: "own" | "byHand", round: number): Promise<Timed> => {
-    const before = performance.now();
-    const found = await comparison[who](round);
-    return { found, milliseconds: performance.now() - before };
-  };
-  const pairOf = (own: Timed, byHand: Timed): (typeof times)[number] => {
-    rows = own.found;
-    if (rows !== byHand.found) throw new Error(`${engine.name}: ${name} gave ${rows} rows, by hand ${byHand.found}`);
-    return { own: own.milliseconds, byHand: byHand.milliseconds };
-  };
-  const turns = async (round: number): Promise<typeof times> => {
-    const [first, second] = round % 2 === 0 ? (["own", "byHand"] as const) : (["byHand", "own"] as const);
-    const [one, other] = [await timed(first, round), await timed(second, round)];
-    const [others, ones] = [await timed(second, round), await timed(first, round)];
-    return first === "own" ? [pairOf(one, other), pairOf(ones, others)] : [pairOf(other, one), pairOf(others, ones)];
+  let times: Record<"own" | "byHand", number[]> = { own: [], byHand: [] };
+  const turns = async (round: number): Promise<void> => {
+    const counts = new Set<number>();
+    for (const who of ORDERS[round % 2] ?? []) {
+      const before = performance.now();
+      counts.add(await comparison[who](round));
+      times[who].push(performance.now() - before);
+    }
+    if (counts.size > 1) throw new Error(`${engine.name}: ${name} gave ${[...counts].join(" and ")} rows`);
+    [rows = 0] = counts;
   };
   const started = performance.now();
   for (let round = 0; performance.now() - started < READ_WARM_UP_MS; round += 1) await turns(round);
+  times = { own: [], byHand: [] };
   const warm = performance.now();
-  while (times.length < ROUNDS && (times.length < 4 || performance.now() - warm < ENOUGH_MS)) {
-    times.push(...(await turns(times.length / 2)));
+  for (let round = 0; 2 * round < ROUNDS && (round < 2 || performance.now() - warm < ENOUGH_MS); round += 1) {
+    await turns(round);
   }
-  const milliseconds = latency(times.map((time) => time.own)).p50;
-  const rawMilliseconds = latency(times.map((time) => time.byHand)).p50;
+  const [milliseconds, rawMilliseconds] = [latency(times.own).p50, latency(times.byHand).p50];
   const ratio = roundTo(milliseconds / rawMilliseconds, 2);
   progress(`  ${name}: ${rows} rows, ${milliseconds} ms, ${ratio}x${note === undefined ? "" : ` (${note})`}`);
   const rowsPerSecond = Math.round((rows / milliseconds) * 1_000);

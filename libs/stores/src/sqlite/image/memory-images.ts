@@ -73,8 +73,9 @@ export class MemoryImages {
   ): T | undefined {
     const keys = nameOfKeys(memory);
     if (this.#refused.has(keys) || memory.nodes * NODE_BYTES > this.bytes) return undefined;
-    if (this.#current(memory) === undefined && !this.#pays(keys, memory, size)) return undefined;
-    const image = this.#take(connection, memory, size.revision);
+    const held = this.#current(memory);
+    if (held === undefined && !this.#pays(keys, memory, size)) return undefined;
+    const image = this.#take(connection, memory, size.revision, held);
     if (image === undefined) return undefined;
     const found = use(image);
     if (this.#putBack(memory, image)) this.#spent.delete(keys);
@@ -92,14 +93,14 @@ export class MemoryImages {
   ): T | undefined {
     const vectors = `vectors ${set.id}`;
     if (this.#refused.has(nameOfKeys(memory)) || this.#refused.has(vectors)) return undefined;
-    const held = this.#current(memory)?.matrices;
+    const held = this.#current(memory);
     const bytes = VectorArray.bytesOf(set.dimension, set.live);
     if (memory.nodes * NODE_BYTES + bytes > this.bytes || bytes > this.vectorPages * VectorArray.PAGE_BYTES) {
-      held?.delete(set.id);
+      held?.matrices.delete(set.id);
       return undefined;
     }
-    if (held?.has(set.id) !== true && !this.#pays(vectors, memory, size)) return undefined;
-    const image = this.#take(connection, memory, size.revision);
+    if (held?.matrices.has(set.id) !== true && !this.#pays(vectors, memory, size)) return undefined;
+    const image = this.#take(connection, memory, size.revision, held);
     if (image === undefined) return undefined;
     const matrix = this.#matrix(connection, memory, image, set);
     const found = matrix && use(image, matrix);
@@ -135,8 +136,12 @@ export class MemoryImages {
   }
 
   /** An image that is up to date and can answer at the revision, taken out of those that are held. */
-  #take(connection: Connection, memory: MemoryHead, revision: number): MemoryImage | undefined {
-    const held = this.#current(memory);
+  #take(
+    connection: Connection,
+    memory: MemoryHead,
+    revision: number,
+    held: MemoryImage | undefined,
+  ): MemoryImage | undefined {
     if (held !== undefined) {
       if (revision < held.keys.floor || revision > memory.revision) return undefined;
       this.#images?.delete(memory.row);
